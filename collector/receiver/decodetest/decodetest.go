@@ -4,6 +4,7 @@
 package decodetest
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -148,6 +149,30 @@ func Recorded(f *testing.F, pattern string) [][]byte {
 		all = append(all, b)
 	}
 	return all
+}
+
+// Requests reads a recorded file. Bodies are as they were sent.
+func Requests(t testing.TB, file string) (list []*http.Request) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := bufio.NewReader(bytes.NewReader(b)); ; {
+		req, err := http.ReadRequest(r)
+		if err == io.EOF {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		list = append(list, req)
+	}
 }
 
 // AddRecorded adds the bodies of the first requests in testdata/*.request.

@@ -21,7 +21,6 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver/decodetest"
 	"github.com/rollway/rollway/collector/receiver/otlp"
-	"github.com/rollway/rollway/collector/receiver/receivertest"
 )
 
 // FuzzJSON has any body read as JSON and by the OpenTelemetry Collector's own
@@ -90,7 +89,7 @@ func addRecorded(f *testing.F) {
 	}
 	added := 0
 	for _, file := range files {
-		for _, req := range receivertest.Requests(f, file) {
+		for _, req := range decodetest.Requests(f, file) {
 			kind, src := req.Header.Get("Content-Type"), io.Reader(req.Body)
 			if kind == "application/grpc" {
 				continue // the same messages in frames

@@ -1,4 +1,4 @@
-package receivertest_test
+package receivertest
 
 import (
 	"crypto/sha256"
@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/collector/config"
-	"github.com/rollway/rollway/collector/receiver/receivertest"
+	"github.com/rollway/rollway/collector/receiver/decodetest"
 )
 
 // What real clients sent whose protocol has a place for a key, Sentry's in the DSN
@@ -26,6 +26,7 @@ func TestTokensOfClients(t *testing.T) {
 		for _, file := range files {
 			for _, known := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s known %v", filepath.Base(file), known), func(t *testing.T) {
+					t.Parallel()
 					name := filepath.Join(t.TempDir(), "tokens.yaml")
 					sum := sha256.Sum256([]byte(secret))
 					if !known {
@@ -36,7 +37,7 @@ func TestTokensOfClients(t *testing.T) {
 					if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 						t.Fatal(err)
 					}
-					s := receivertest.Run(t, func(c *config.Config) { c.Access.Tokens = name })
+					s := Run(t, func(c *config.Config) { c.Access.Tokens = name })
 					sendAll(t, s, file, known)
 					checkTenant(t, s, reader, known)
 				})
@@ -46,9 +47,9 @@ func TestTokensOfClients(t *testing.T) {
 }
 
 // sendAll sends the requests of a file, which are let in or not.
-func sendAll(t *testing.T, s *receivertest.Server, file string, known bool) {
+func sendAll(t *testing.T, s *Server, file string, known bool) {
 	t.Helper()
-	for _, req := range receivertest.Requests(t, file) {
+	for _, req := range decodetest.Requests(t, file) {
 		req.URL.Scheme, req.URL.Host, req.RequestURI = "http", strings.TrimPrefix(s.URL, "http://"), ""
 		resp, err := http.DefaultTransport.RoundTrip(req)
 		if err != nil {
@@ -63,7 +64,7 @@ func sendAll(t *testing.T, s *receivertest.Server, file string, known bool) {
 }
 
 // checkTenant wants lines, all of the tenant, or none.
-func checkTenant(t *testing.T, s *receivertest.Server, secret string, known bool) {
+func checkTenant(t *testing.T, s *Server, secret string, known bool) {
 	t.Helper()
 	req, err := http.NewRequest("GET", s.URL+"/api/query", nil)
 	if err != nil {

@@ -1,4 +1,4 @@
-package forward_test
+package receivertest
 
 import (
 	"bytes"
@@ -21,14 +21,13 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/forward"
-	"github.com/rollway/rollway/collector/receiver/receivertest"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
-// server is a collector that takes the forward protocol behind a proxy that
+// forwardServer is a collector that takes the forward protocol behind a proxy that
 // keeps what clients send.
-type server struct {
-	*receivertest.Server
+type forwardServer struct {
+	*Server
 	host string
 	port int
 
@@ -36,9 +35,9 @@ type server struct {
 	sent bytes.Buffer // guarded by mu
 }
 
-func startServer(t *testing.T, change ...func(*config.Config)) *server {
+func startForward(t *testing.T, change ...func(*config.Config)) *forwardServer {
 	t.Helper()
-	s := &server{Server: receivertest.Run(t, func(cfg *config.Config) {
+	s := &forwardServer{Server: Run(t, func(cfg *config.Config) {
 		cfg.ListenForward = "tcp://127.0.0.1:0"
 		for _, f := range change {
 			f(cfg)
@@ -54,7 +53,7 @@ func startServer(t *testing.T, change ...func(*config.Config)) *server {
 	return s
 }
 
-func (s *server) relay(ln net.Listener) {
+func (s *forwardServer) relay(ln net.Listener) {
 	for {
 		in, err := ln.Accept()
 		if err != nil {
@@ -77,14 +76,14 @@ func (s *server) relay(ln net.Listener) {
 }
 
 // Write keeps what is sent.
-func (s *server) Write(p []byte) (int, error) {
+func (s *forwardServer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent.Write(p)
 }
 
-// replay makes lines of what a client sent once.
-func replay(t *testing.T, sent []byte) string {
+// replayForward makes lines of what a client sent once.
+func replayForward(t *testing.T, sent []byte) string {
 	t.Helper()
 	c := &receiver.Chunk{
 		Data: bytes.Clone(sent), Received: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC),
@@ -100,23 +99,18 @@ func replay(t *testing.T, sent []byte) string {
 	return string(c.Batch.Lines)
 }
 
-func golden(t *testing.T, client string) {
-	t.Helper()
-	receivertest.Stream(t, client, nil, replay)
-}
-
 var times = regexp.MustCompile(`"time":"[^"]*"`)
 
 // check compares what has come of a client with its golden files, but for the
 // times; with -update it writes them.
-func (s *server) check(t *testing.T, client string, n int) {
+func (s *forwardServer) check(t *testing.T, client string, n int) {
 	t.Helper()
 	lines := strings.Join(s.Await(t, n), "\n") + "\n"
 	s.mu.Lock()
 	sent := bytes.Clone(s.sent.Bytes())
 	s.mu.Unlock()
-	receivertest.Stream(t, client, sent, replay)
-	want, err := os.ReadFile(filepath.Join("testdata", client+".lines"))
+	Stream(t, client, sent, replayForward)
+	want, err := os.ReadFile(golden(client, ".lines"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +124,10 @@ func (s *server) check(t *testing.T, client string, n int) {
 	}
 }
 
-// TestGoldens replays what clients sent, whether they are here or not.
-func TestGoldens(t *testing.T) { receivertest.Streams(t, replay) }
-
-func TestGoClient(t *testing.T) {
+func TestForwardGoClient(t *testing.T) {
 	for _, ack := range []bool{false, true} {
 		t.Run(fmt.Sprint("ack=", ack), func(t *testing.T) {
-			s := startServer(t)
+			s := startForward(t)
 			logger, err := fluent.New(fluent.Config{
 				FluentHost: s.host, FluentPort: s.port, RequestAck: ack, SubSecondPrecision: ack, TagPrefix: "shop",
 				WriteTimeout: time.Minute, ReadTimeout: time.Minute, MaxRetry: 1,
@@ -162,18 +153,18 @@ func TestGoClient(t *testing.T) {
 				t.Error(err)
 			}
 			if ack {
-				s.check(t, "go-ack", 2)
+				s.check(t, "forward/go-ack", 2)
 				return
 			}
-			s.check(t, "go", 2)
+			s.check(t, "forward/go", 2)
 		})
 	}
 }
 
-func TestPythonClient(t *testing.T) {
+func TestForwardPythonClient(t *testing.T) {
 	testkit.Nightly(t, testkit.Engines, "its clients come from a registry")
-	s := startServer(t)
-	receivertest.Python(t, `
+	s := startForward(t)
+	Python(t, `
 import logging
 from fluent import sender, handler
 s = sender.FluentSender("app", host="127.0.0.1", port=`+strconv.Itoa(s.port)+`, nanosecond_precision=True)
@@ -187,15 +178,15 @@ log.addHandler(h)
 log.error("it failed")
 h.close()
 `, "fluent-logger==0.11.1")
-	s.check(t, "python", 3)
+	s.check(t, "forward/python", 3)
 }
 
-func TestNodeClient(t *testing.T) {
+func TestForwardNodeClient(t *testing.T) {
 	testkit.Nightly(t, testkit.Engines, "its clients come from a registry")
 	for _, mode := range []string{"Message", "Forward", "PackedForward", "CompressedPackedForward"} {
 		t.Run(mode, func(t *testing.T) {
-			s := startServer(t)
-			receivertest.Node(t, `
+			s := startForward(t)
+			Node(t, `
 const { FluentClient, EventTime } = require("@fluent-org/logger");
 const client = new FluentClient("app", {
   socket: { host: "127.0.0.1", port: `+strconv.Itoa(s.port)+` },
@@ -207,53 +198,53 @@ Promise.all([
   client.emit("a", { message: "two", nested: { list: [true, null] } }, at),
 ]).then(() => client.disconnect()).then(() => process.exit(0), (e) => { console.error(e); process.exit(1); });
 `, "@fluent-org/logger@1.0.10")
-			s.check(t, "node-"+mode, 2) // the promises are kept by acknowledgements
+			s.check(t, "forward/node-"+mode, 2) // the promises are kept by acknowledgements
 		})
 	}
 }
 
-// TestFluentd has Fluentd send, or where it is not, what it once sent.
-func TestFluentd(t *testing.T) {
+// TestForwardFluentd has Fluentd send, or where it is not, what it once sent.
+func TestForwardFluentd(t *testing.T) {
 	for name, options := range map[string]string{
-		"fluentd":          "",
-		"fluentd-ack":      "require_ack_response true",
-		"fluentd-ack-gzip": "require_ack_response true\n  compress gzip",
+		"forward/fluentd":          "",
+		"forward/fluentd-ack":      "require_ack_response true",
+		"forward/fluentd-ack-gzip": "require_ack_response true\n  compress gzip",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := startServer(t)
+			s := startForward(t)
 			match := fmt.Sprintf("  @type forward\n  %s\n  <server>\n    host 127.0.0.1\n    port %d\n  </server>", options, s.port)
-			if receivertest.Fluentd(t, match, func() { s.Await(t, receivertest.AgentEvents) }) {
-				s.check(t, name, receivertest.AgentEvents)
+			if Fluentd(t, match, func() { s.Await(t, AgentEvents) }) {
+				s.check(t, name, AgentEvents)
 				return
 			}
-			golden(t, name)
+			Stream(t, name, nil, replayForward)
 		})
 	}
 }
 
-// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
-func TestFluentBit(t *testing.T) {
+// TestForwardFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestForwardFluentBit(t *testing.T) {
 	for name, options := range map[string]string{
-		"fluent-bit":          "",
-		"fluent-bit-ack":      "    require_ack_response on",
-		"fluent-bit-ack-gzip": "    require_ack_response on\n    compress gzip",
-		"fluent-bit-seconds":  "    time_as_integer on",
+		"forward/fluent-bit":          "",
+		"forward/fluent-bit-ack":      "    require_ack_response on",
+		"forward/fluent-bit-ack-gzip": "    require_ack_response on\n    compress gzip",
+		"forward/fluent-bit-seconds":  "    time_as_integer on",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := startServer(t)
+			s := startForward(t)
 			output := fmt.Sprintf("    name forward\n    host 127.0.0.1\n    port %d\n%s", s.port, options)
-			if receivertest.FluentBit(t, output, func() { s.Await(t, receivertest.AgentEvents) }) {
-				s.check(t, name, receivertest.AgentEvents)
+			if FluentBit(t, output, func() { s.Await(t, AgentEvents) }) {
+				s.check(t, name, AgentEvents)
 				return
 			}
-			golden(t, name)
+			Stream(t, name, nil, replayForward)
 		})
 	}
 }
 
-// TestNodeHandshake has a client show that it knows the shared key, and a user's
+// TestForwardNodeHandshake has a client show that it knows the shared key, and a user's
 // password where one is asked for; others are told why they are not let in.
-func TestNodeHandshake(t *testing.T) {
+func TestForwardNodeHandshake(t *testing.T) {
 	testkit.Nightly(t, testkit.Engines, "its clients come from a registry")
 	dir := t.TempDir()
 	key, users := filepath.Join(dir, "key"), filepath.Join(dir, "users")
@@ -269,10 +260,10 @@ func TestNodeHandshake(t *testing.T) {
 		{"wrong password", users, `sharedKey: "correct horse", username: "ann", password: "b"`, "Authentication failed: username/password mismatch"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := startServer(t, func(cfg *config.Config) {
+			s := startForward(t, func(cfg *config.Config) {
 				cfg.Forward.SharedKeyFile, cfg.Forward.UsersFile = key, tt.users
 			})
-			receivertest.Node(t, `
+			Node(t, `
 const { FluentClient } = require("@fluent-org/logger");
 const refused = "`+tt.refused+`";
 const client = new FluentClient("app", {

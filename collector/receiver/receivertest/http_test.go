@@ -1,4 +1,4 @@
-package receivertest_test
+package receivertest
 
 import (
 	"os"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 
-	"github.com/rollway/rollway/collector/receiver/receivertest"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
@@ -56,7 +55,7 @@ func TestCurl(t *testing.T) {
 		{"curl-snappy", []string{"-H", "Content-Encoding: snappy", "--data-binary", file("sz", snappy.Encode(nil, []byte(events)))}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			receivertest.Client(t, tt.name, nil, func(url string) {
+			Client(t, "receivertest/"+tt.name, func(url string) {
 				out, err := exec.Command(curl, append([]string{"-sS", "--fail-with-body", "--max-time", "60", url + "/api/logs"}, tt.args...)...).CombinedOutput()
 				if err != nil {
 					t.Fatalf("%v: %s", err, out)
@@ -66,24 +65,21 @@ func TestCurl(t *testing.T) {
 	}
 }
 
-// TestReplay sends again what curl sent.
-func TestReplay(t *testing.T) { receivertest.Replay(t, nil) }
-
-// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
-func TestFluentBit(t *testing.T) {
+// TestHTTPFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestHTTPFluentBit(t *testing.T) {
 	const head = "    name http\n    host HOST\n    port PORT\n    uri /api/logs\n"
-	receivertest.Agents(t, nil, receivertest.FluentBit, map[string]string{
-		"fluent-bit-http":        head,
-		"fluent-bit-http-lines":  head + "    format json_lines\n    json_date_format iso8601\n    compress gzip\n",
-		"fluent-bit-http-stream": head + "    format json_stream\n    json_date_format epoch_ms\n    compress zstd\n",
+	Agents(t, FluentBit, map[string]string{
+		"receivertest/fluent-bit-http":        head,
+		"receivertest/fluent-bit-http-lines":  head + "    format json_lines\n    json_date_format iso8601\n    compress gzip\n",
+		"receivertest/fluent-bit-http-stream": head + "    format json_stream\n    json_date_format epoch_ms\n    compress zstd\n",
 	})
 }
 
-// TestFluentd is TestFluentBit for Fluentd, which sends no time over HTTP.
-func TestFluentd(t *testing.T) {
+// TestHTTPFluentd is TestHTTPFluentBit for Fluentd, which sends no time over HTTP.
+func TestHTTPFluentd(t *testing.T) {
 	const head = "  @type http\n  endpoint http://HOST:PORT/api/logs\n"
-	receivertest.Agents(t, nil, receivertest.Fluentd, map[string]string{
-		"fluentd-http":       head,
-		"fluentd-http-array": head + "  json_array true\n  compress gzip\n",
+	Agents(t, Fluentd, map[string]string{
+		"receivertest/fluentd-http":       head,
+		"receivertest/fluentd-http-array": head + "  json_array true\n  compress gzip\n",
 	})
 }

@@ -1,4 +1,4 @@
-package elastic_test
+package receivertest
 
 import (
 	"bytes"
@@ -16,16 +16,9 @@ import (
 	"github.com/opensearch-project/opensearch-go/v4/opensearchutil"
 
 	"github.com/rollway/rollway/collector/receiver/elastic"
-	"github.com/rollway/rollway/collector/receiver/receivertest"
-	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 )
-
-// mask is for ids that a client makes of the time.
-var mask = receivertest.Mask{"_id"}
-
-func TestReplay(t *testing.T) { receivertest.Replay(t, mask) }
 
 // documents are what the Go clients send: two good ones and a bad one.
 var documents = []string{
@@ -35,7 +28,7 @@ var documents = []string{
 }
 
 func TestGoElasticsearch(t *testing.T) {
-	receivertest.Client(t, "go-elasticsearch", mask, func(url string) {
+	Client(t, "elastic/go-elasticsearch", func(url string) {
 		client, err := elasticsearch.NewClient(elasticsearch.Config{Addresses: []string{url}, CompressRequestBody: true})
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +68,7 @@ func TestGoElasticsearch(t *testing.T) {
 }
 
 func TestOpenSearchGo(t *testing.T) {
-	receivertest.Client(t, "opensearch-go", mask, func(url string) {
+	Client(t, "elastic/opensearch-go", func(url string) {
 		client, err := opensearchapi.NewClient(opensearchapi.Config{Client: opensearch.Config{Addresses: []string{url + elastic.Prefix}}})
 		if err != nil {
 			t.Fatal(err)
@@ -102,48 +95,6 @@ func TestOpenSearchGo(t *testing.T) {
 	})
 }
 
-func TestPython(t *testing.T) {
-	testkit.Nightly(t, testkit.Engines, "its clients come from a registry")
-	receivertest.Client(t, "elasticsearch-py", mask, func(url string) {
-		receivertest.Python(t, `
-from elasticsearch import Elasticsearch, helpers
-es = Elasticsearch("`+url+`", http_compress=True)
-assert es.ping()
-assert es.info()["version"]["number"] == "8.17.0"
-assert es.cluster.health()["status"] == "green"
-es.indices.put_index_template(name="logs-shop", index_patterns=["logs-shop-*"], data_stream={})
-assert es.indices.exists(index="logs-shop-default")
-docs = [{"_op_type": "create", "_index": "logs-shop-default",
-         "@timestamp": "2026-05-28T12:40:00Z", "message": "line %d" % i,
-         "log": {"level": "error", "logger": "shop.cart"}, "labels": {"n": i}} for i in range(3)]
-docs.append({"_op_type": "delete", "_index": "logs-shop-default", "_id": "x"})
-ok, errors = helpers.bulk(es, docs, raise_on_error=False)
-assert ok == 3 and len(errors) == 1 and errors[0]["delete"]["status"] == 400, (ok, errors)
-es.indices.refresh(index="logs-shop-default")
-`, "elasticsearch==9.5.1")
-	})
-}
-
-func TestPino(t *testing.T) {
-	testkit.Nightly(t, testkit.Engines, "its clients come from a registry")
-	receivertest.Client(t, "pino-elasticsearch", mask, func(url string) {
-		receivertest.Node(t, `
-const pino = require('pino')
-const to = require('pino-elasticsearch')({ index: 'logs-shop-default', node: '`+url+`', esVersion: 8, opType: 'create', flushBytes: 1e6 })
-const fail = (what) => (err) => { console.error(what, err); process.exit(1) }
-to.on('unknown', fail('unknown')); to.on('error', fail('error')); to.on('insertError', fail('insertError'))
-to.on('insert', (stats) => { console.log(JSON.stringify(stats)); if (stats.failed) process.exit(1) })
-const log = pino({ level: 'debug', base: { pid: 7, hostname: 'web-1' } }, to)
-const err = new TypeError('no price')
-err.stack = 'TypeError: no price\n    at pay (shop.js:9:11)'
-log.warn({ cart: { items: 3 } }, 'cart is large')
-log.error(err, 'payment failed')
-log.debug('done')
-to.end()
-`, "pino-elasticsearch@9.0.0", "pino@10.4.0")
-	})
-}
-
 // The project's own writer: a line comes out as it was, but for the document's
 // place.
 func TestOwnWriter(t *testing.T) {
@@ -151,7 +102,7 @@ func TestOwnWriter(t *testing.T) {
 		`{"time":"2026-05-28T12:40:00.120000000Z","level":"WARN","msg":"first","service":"shop","error":{"type":"E"},"attrs":{"n":1}}`,
 		`{"time":"2026-05-28T12:40:01.000000000Z","level":"INFO","msg":"second"}`,
 	}
-	receivertest.Client(t, "rollway", mask, func(url string) {
+	Client(t, "elastic/rollway", func(url string) {
 		w, err := remote.Open("elastic+"+url+"/logs-shop-default", remote.Options{Compress: remote.Gzip{}})
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +121,7 @@ func TestOwnWriter(t *testing.T) {
 
 // TestFullIsRetried: the client sends again what a full collector refused.
 func TestFullIsRetried(t *testing.T) {
-	s := receivertest.Run(t, nil)
+	s := Run(t, nil)
 	refusals := 2
 	transport := roundTrip(func(r *http.Request) (*http.Response, error) {
 		if strings.HasSuffix(r.URL.Path, "_bulk") && refusals > 0 {
@@ -194,12 +145,12 @@ func TestFullIsRetried(t *testing.T) {
 	}
 }
 
-// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
-func TestFluentBit(t *testing.T) {
+// TestElasticFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestElasticFluentBit(t *testing.T) {
 	const at = "    host HOST\n    port PORT\n    trace_error on\n"
-	receivertest.Agents(t, mask, receivertest.FluentBit, map[string]string{
-		"fluent-bit-es":         "    name es\n" + at,
-		"fluent-bit-es-nanos":   "    name es\n" + at + "    suppress_type_name on\n    time_key_nanos on\n    generate_id on\n    include_tag_key on\n    logstash_format on\n    compress gzip\n",
-		"fluent-bit-opensearch": "    name opensearch\n" + at + "    suppress_type_name on\n    pipeline parse\n    write_operation create\n",
+	Agents(t, FluentBit, map[string]string{
+		"elastic/fluent-bit-es":         "    name es\n" + at,
+		"elastic/fluent-bit-es-nanos":   "    name es\n" + at + "    suppress_type_name on\n    time_key_nanos on\n    generate_id on\n    include_tag_key on\n    logstash_format on\n    compress gzip\n",
+		"elastic/fluent-bit-opensearch": "    name opensearch\n" + at + "    suppress_type_name on\n    pipeline parse\n    write_operation create\n",
 	})
 }

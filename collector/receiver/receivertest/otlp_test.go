@@ -1,4 +1,4 @@
-package otlp_test
+package receivertest
 
 import (
 	"bytes"
@@ -21,15 +21,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/rollway/rollway/collector/config"
-	"github.com/rollway/rollway/collector/receiver/receivertest"
-	"github.com/rollway/rollway/internal/testkit"
 )
 
-// mask hides what differs from run to run and from machine to machine.
-var mask = receivertest.Mask{"observed_time", "resource", "process.pid", "pid", "hostname", "stack", "exception.stacktrace"}
-
-// send emits records by OpenTelemetry's SDK for Go.
-func send(t *testing.T, exporter sdk.Exporter, err error) {
+// sendOTLP emits records by OpenTelemetry's SDK for Go.
+func sendOTLP(t *testing.T, exporter sdk.Exporter, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -66,20 +61,20 @@ const (
 
 func TestSDKForGo(t *testing.T) {
 	for _, compression := range []otlploghttp.Compression{otlploghttp.NoCompression, otlploghttp.GzipCompression} {
-		s := receivertest.Run(t, nil)
+		s := Run(t, nil)
 		e, err := otlploghttp.New(t.Context(), otlploghttp.WithEndpointURL(s.URL+"/v1/logs"), otlploghttp.WithCompression(compression))
-		send(t, e, err)
-		if got := string(receivertest.Mask{}.Lines(t, s.Lines(t))); got != wantGo {
+		sendOTLP(t, e, err)
+		if got := string(Mask{}.Lines(t, s.Lines(t))); got != wantGo {
 			t.Errorf("over HTTP:\ngot  %s\nwant %s", got, wantGo)
 		}
 	}
 	for _, compression := range []string{"none", "gzip"} {
-		s := receivertest.Run(t, func(c *config.Config) { c.ListenGRPC = "127.0.0.1:0" })
+		s := Run(t, func(c *config.Config) { c.ListenGRPC = "127.0.0.1:0" })
 		for _, addr := range []string{s.GRPCAddr().String(), s.Addr().String()} {
 			e, err := otlploggrpc.New(t.Context(), otlploggrpc.WithInsecure(), otlploggrpc.WithEndpoint(addr), otlploggrpc.WithCompressor(strings.TrimPrefix(compression, "none")))
-			send(t, e, err)
+			sendOTLP(t, e, err)
 		}
-		if got := string(receivertest.Mask{}.Lines(t, s.Lines(t))); got != wantGo+wantGo {
+		if got := string(Mask{}.Lines(t, s.Lines(t))); got != wantGo+wantGo {
 			t.Errorf("over gRPC:\ngot  %s\nwant %s", got, wantGo+wantGo)
 		}
 	}
@@ -87,103 +82,32 @@ func TestSDKForGo(t *testing.T) {
 
 // TestSDKForGoGolden records what it sends in each way, and compares the lines.
 func TestSDKForGoGolden(t *testing.T) {
-	for name, compression := range map[string]otlploghttp.Compression{"opentelemetry-go": otlploghttp.NoCompression, "opentelemetry-go-gzip": otlploghttp.GzipCompression} {
-		receivertest.Client(t, name, mask, func(url string) {
+	for name, compression := range map[string]otlploghttp.Compression{"otlp/opentelemetry-go": otlploghttp.NoCompression, "otlp/opentelemetry-go-gzip": otlploghttp.GzipCompression} {
+		Client(t, name, func(url string) {
 			e, err := otlploghttp.New(t.Context(), otlploghttp.WithEndpointURL(url+"/v1/logs"), otlploghttp.WithCompression(compression))
-			send(t, e, err)
+			sendOTLP(t, e, err)
 		})
 	}
-	for name, compression := range map[string]string{"opentelemetry-go-grpc": "", "opentelemetry-go-grpc-gzip": "gzip"} {
-		receivertest.Client(t, name, mask, func(url string) {
+	for name, compression := range map[string]string{"otlp/opentelemetry-go-grpc": "", "otlp/opentelemetry-go-grpc-gzip": "gzip"} {
+		Client(t, name, func(url string) {
 			e, err := otlploggrpc.New(t.Context(), otlploggrpc.WithInsecure(), otlploggrpc.WithEndpoint(strings.TrimPrefix(url, "http://")), otlploggrpc.WithCompressor(compression))
-			send(t, e, err)
+			sendOTLP(t, e, err)
 		})
 	}
 }
 
-func TestSDKForPython(t *testing.T) {
-	testkit.Nightly(t, testkit.Engines, "its clients come from a registry")
-	receivertest.Client(t, "opentelemetry-python", mask, func(url string) {
-		receivertest.Python(t, `
-from opentelemetry.sdk._logs import LoggerProvider
-from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
-from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
-from opentelemetry.exporter.otlp.proto.http import Compression
-from opentelemetry.sdk.resources import Resource
-from opentelemetry._logs import LogRecord, SeverityNumber
-provider = LoggerProvider(resource=Resource.create({"service.name": "shop", "host.name": "web-1"}))
-provider.add_log_record_processor(SimpleLogRecordProcessor(OTLPLogExporter(endpoint="`+url+`/v1/logs", compression=Compression.Gzip)))
-logger = provider.get_logger("checkout", "1.2.3")
-logger.emit(LogRecord(timestamp=1779972000123456789, severity_number=SeverityNumber.WARN, severity_text="WARN", body="slow",
-    attributes={"ms": 812, "ratio": 0.5, "tags": ["a", "b"], "ok": True, "raw": b"\x01\x02"}))
-logger.emit(LogRecord(timestamp=1779972000123456790, severity_number=SeverityNumber.ERROR2, body={"event": "declined", "codes": [1, 2]}))
-provider.shutdown()
-`, "opentelemetry-sdk==1.45.2", "opentelemetry-exporter-otlp-proto-http==1.45.2")
-	})
-}
-
-func TestSDKForJavaScript(t *testing.T) {
-	testkit.Nightly(t, testkit.Engines, "its clients come from a registry")
-	receivertest.Client(t, "opentelemetry-js", mask, func(url string) {
-		receivertest.Node(t, `
-const { LoggerProvider, SimpleLogRecordProcessor } = require('@opentelemetry/sdk-logs');
-const { OTLPLogExporter } = require('@opentelemetry/exporter-logs-otlp-http');
-const { resourceFromAttributes } = require('@opentelemetry/resources');
-async function main() {
-  const exporter = new OTLPLogExporter({ url: '`+url+`/v1/logs' });
-  const provider = new LoggerProvider({
-    resource: resourceFromAttributes({ 'service.name': 'shop', 'host.name': 'web-1' }),
-    processors: [new SimpleLogRecordProcessor({ exporter })],
-  });
-  const logger = provider.getLogger('checkout', '1.2.3');
-  logger.emit({ timestamp: new Date('2026-05-28T12:40:00.123Z'), severityNumber: 13, severityText: 'WARN', body: 'slow',
-    attributes: { ms: 812, ratio: 0.5, tags: ['a', 'b'], nested: { k: true }, raw: new Uint8Array([1, 2]) } });
-  await provider.forceFlush();
-  await provider.shutdown();
-}
-main();
-`, "@opentelemetry/sdk-logs@0.223.0", "@opentelemetry/exporter-logs-otlp-http@0.223.0", "@opentelemetry/api-logs@0.223.0", "@opentelemetry/resources@2.11.0")
-	})
-}
-
-func TestPinoTransport(t *testing.T) {
-	testkit.Nightly(t, testkit.Engines, "its clients come from a registry")
-	receivertest.Client(t, "pino-opentelemetry-transport", mask, func(url string) {
-		receivertest.Node(t, `
-const pino = require('pino');
-process.env.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT = '`+url+`/v1/logs';
-const transport = pino.transport({ target: 'pino-opentelemetry-transport', options: {
-  loggerName: 'checkout', serviceVersion: '1.2.3', resourceAttributes: { 'service.name': 'shop' },
-  logRecordProcessorOptions: { recordProcessorType: 'simple', exporterOptions: { protocol: 'http/protobuf' } },
-} });
-const log = pino(transport);
-transport.on('ready', () => {
-  log.warn({ ms: 812, nested: { k: true } }, 'slow');
-  // At its end the transport does not wait for what it is sending.
-  const stored = setInterval(async () => {
-    const answer = await fetch('`+url+`/metrics');
-    if (/rollway_events_stored_total [1-9]/.test(await answer.text())) { clearInterval(stored); transport.end(); }
-  }, 100);
-});
-`, "pino@10.4.0", "pino-opentelemetry-transport@4.0.2")
-	})
-}
-
-// TestReplay sends again what the clients sent.
-func TestReplay(t *testing.T) { receivertest.Replay(t, mask) }
-
-// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
-func TestFluentBit(t *testing.T) {
+// TestOtlpFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestOtlpFluentBit(t *testing.T) {
 	const (
 		head = "    name opentelemetry\n    host HOST\n    port PORT\n"
 		ids  = "[FILTER]\n    name record_modifier\n    match *\n    record trace_id 4bf92f3577b34da6a3ce929d0e0e4736\n    record span_id 00f067aa0ba902b7\n"
 	)
-	receivertest.Agents(t, mask, receivertest.FluentBit, map[string]string{
-		"fluent-bit": head,
-		"fluent-bit-keys": head + "    logs_body_key $message\n    logs_body_key_attributes on\n    logs_severity_text_message_key level\n" +
+	Agents(t, FluentBit, map[string]string{
+		"otlp/fluent-bit": head,
+		"otlp/fluent-bit-keys": head + "    logs_body_key $message\n    logs_body_key_attributes on\n    logs_severity_text_message_key level\n" +
 			"    logs_trace_id_message_key trace_id\n    logs_span_id_message_key span_id\n    add_label env prod\n    compress gzip\n" + ids,
-		"fluent-bit-whole": head + "    logs_body_key $none\n    http2 force\n    compress zstd\n",
-		"fluent-bit-grpc":  head + "    logs_body_key $none\n    grpc on\n    compress gzip\n",
+		"otlp/fluent-bit-whole": head + "    logs_body_key $none\n    http2 force\n    compress zstd\n",
+		"otlp/fluent-bit-grpc":  head + "    logs_body_key $none\n    grpc on\n    compress gzip\n",
 	})
 }
 
@@ -202,11 +126,11 @@ const forOtelcol = `{"resourceLogs":[{"resource":{"attributes":[{"key":"service.
 // TestCollector has the OpenTelemetry Collector pass logs on, or where it is not,
 // what it once sent.
 func TestCollector(t *testing.T) {
-	receivertest.Agents(t, mask, passOn, map[string]string{
-		"otelcol-grpc":      "otlp_grpc: {endpoint: HOST:PORT, tls: {insecure: true}}",
-		"otelcol-grpc-zstd": "otlp_grpc: {endpoint: HOST:PORT, compression: zstd, tls: {insecure: true}}",
-		"otelcol-http":      "otlp_http: {endpoint: http://HOST:PORT}",
-		"otelcol-http-json": "otlp_http: {endpoint: http://HOST:PORT, encoding: json, compression: snappy}",
+	Agents(t, passOn, map[string]string{
+		"otlp/otelcol-grpc":      "otlp_grpc: {endpoint: HOST:PORT, tls: {insecure: true}}",
+		"otlp/otelcol-grpc-zstd": "otlp_grpc: {endpoint: HOST:PORT, compression: zstd, tls: {insecure: true}}",
+		"otlp/otelcol-http":      "otlp_http: {endpoint: http://HOST:PORT}",
+		"otlp/otelcol-http-json": "otlp_http: {endpoint: http://HOST:PORT, encoding: json, compression: snappy}",
 	})
 }
 

@@ -77,13 +77,13 @@ func FluentBit(t testing.TB, output string, sent func()) bool {
 `, sent)
 }
 
-// Agents has an agent, such as Fluentd or FluentBit, send AgentEvents over HTTP by each of configs, in
-// which HOST and PORT stand for the collector's, as Client has a client do it; where
-// it is not, what it once sent is sent again.
-func Agents(t *testing.T, mask Mask, agent func(t testing.TB, config string, sent func()) bool, configs map[string]string) {
+// Agents has an agent, such as Fluentd or FluentBit, send AgentEvents over HTTP by each of
+// configs, in which HOST and PORT stand for the collector's, as Client has a client do
+// it. Where it is not, what it once sent is sent again.
+func Agents(t *testing.T, agent func(t testing.TB, config string, sent func()) bool, configs map[string]string) {
 	for name, config := range configs {
 		t.Run(name, func(t *testing.T) {
-			recorded(t, name, mask, func(s *Server, url string) bool {
+			recorded(t, name, func(s *Server, url string) bool {
 				host, port, _ := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
 				return agent(t, strings.NewReplacer("HOST", host, "PORT", port).Replace(config), func() { s.Await(t, AgentEvents) })
 			})

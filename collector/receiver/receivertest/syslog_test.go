@@ -1,4 +1,4 @@
-package syslog_test
+package receivertest
 
 import (
 	"bytes"
@@ -25,28 +25,27 @@ import (
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
-	"github.com/rollway/rollway/collector/receiver/receivertest"
 	"github.com/rollway/rollway/collector/receiver/syslog"
 	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/remote"
 )
 
-// server is a collector that takes syslog over UDP, TCP and TLS.
-type server struct {
-	*receivertest.Server
+// syslogServer is a collector that takes syslog over UDP, TCP and TLS.
+type syslogServer struct {
+	*Server
 	cert, key string // files
 	roots     *x509.CertPool
 }
 
-func (s *server) at(network string) string {
+func (s *syslogServer) at(network string) string {
 	return s.SyslogAddrs()[map[string]int{"udp": 0, "tcp": 1, "tls": 2}[network]].String()
 }
 
-func startServer(t *testing.T) *server {
+func startSyslog(t *testing.T) *syslogServer {
 	t.Helper()
-	s := new(server)
+	s := new(syslogServer)
 	s.cert, s.key, s.roots = certificate(t)
-	s.Server = receivertest.Run(t, func(cfg *config.Config) {
+	s.Server = Run(t, func(cfg *config.Config) {
 		cfg.ListenSyslog = "udp://127.0.0.1:0 tcp://:0 tls://127.0.0.1:0"
 		cfg.TLS.Cert, cfg.TLS.Key = s.cert, s.key
 	})
@@ -142,7 +141,7 @@ func record(t *testing.T, network, to string) *recorder {
 }
 
 // recordTLS is record for TLS, which it ends and begins anew.
-func (s *server) recordTLS(t *testing.T) *recorder {
+func (s *syslogServer) recordTLS(t *testing.T) *recorder {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(s.cert, s.key)
 	if err != nil {
@@ -188,8 +187,8 @@ func (r *recorder) streams(t *testing.T, ln net.Listener, dial func() (net.Conn,
 	}()
 }
 
-// replay makes lines of what a client sent once.
-func replay(t *testing.T, sent []byte) string {
+// replaySyslog makes lines of what a client sent once.
+func replaySyslog(t *testing.T, sent []byte) string {
 	t.Helper()
 	c := &receiver.Chunk{
 		Data: bytes.Clone(sent), Received: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC),
@@ -227,11 +226,11 @@ func settled(line string) string {
 	return line
 }
 
-// same checks that a client's lines are those of its golden file but for what
+// sameLines checks that a client's lines are those of its golden file but for what
 // varies.
-func same(t *testing.T, client string, lines []string) {
+func sameLines(t *testing.T, client string, lines []string) {
 	t.Helper()
-	want, err := os.ReadFile(filepath.Join("testdata", client+".lines"))
+	want, err := os.ReadFile(golden(client, ".lines"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,38 +247,38 @@ const (
 	atPlain = `panic: runtime error`
 )
 
-func TestRemoteWriter(t *testing.T) {
+func TestSyslogRemoteWriter(t *testing.T) {
 	for _, c := range []struct {
 		client, network string
 		change          func(*remote.Syslog)
 	}{
-		{"rollway-udp", "udp", nil},
-		{"rollway-octets", "tcp", nil},
-		{"rollway-newline-3164", "tcp", func(o *remote.Syslog) { o.Format = "rfc3164" }},
-		{"rollway-structured", "tcp", func(o *remote.Syslog) { o.StructuredData, o.Text = "rollway@32473", true }},
+		{"syslog/rollway-udp", "udp", nil},
+		{"syslog/rollway-octets", "tcp", nil},
+		{"syslog/rollway-newline-3164", "tcp", func(o *remote.Syslog) { o.Format = "rfc3164" }},
+		{"syslog/rollway-structured", "tcp", func(o *remote.Syslog) { o.StructuredData, o.Text = "rollway@32473", true }},
 	} {
 		t.Run(c.client, func(t *testing.T) {
-			s := startServer(t)
+			s := startSyslog(t)
 			r := record(t, c.network, s.at(c.network))
 			o := remote.Syslog{Facility: "local3", Hostname: "box", AppName: "shop", ProcID: "77", MsgID: "ID47"}
 			if c.change != nil {
 				c.change(&o)
 			}
-			send(t, "syslog+"+c.network+"://"+r.addr, remote.Options{Syslog: o})
+			sendSyslog(t, "syslog+"+c.network+"://"+r.addr, remote.Options{Syslog: o})
 			lines := s.Await(t, 2)
-			receivertest.Stream(t, c.client, r.bytes(), replay)
-			same(t, c.client, lines)
+			Stream(t, c.client, r.bytes(), replaySyslog)
+			sameLines(t, c.client, lines)
 		})
 	}
 	t.Run("tls", func(t *testing.T) {
-		s := startServer(t)
-		send(t, "syslog+tls://"+s.at("tls"), remote.Options{TLSConfig: &tls.Config{RootCAs: s.roots},
+		s := startSyslog(t)
+		sendSyslog(t, "syslog+tls://"+s.at("tls"), remote.Options{TLSConfig: &tls.Config{RootCAs: s.roots},
 			Syslog: remote.Syslog{Facility: "local3", Hostname: "box", AppName: "shop", ProcID: "77", MsgID: "ID47"}})
-		same(t, "rollway-octets", s.Await(t, 2))
+		sameLines(t, "syslog/rollway-octets", s.Await(t, 2))
 	})
 }
 
-func send(t *testing.T, url string, o remote.Options) {
+func sendSyslog(t *testing.T, url string, o remote.Options) {
 	t.Helper()
 	w, err := remote.Open(url, o)
 	if err != nil {
@@ -293,16 +292,16 @@ func send(t *testing.T, url string, o remote.Options) {
 	}
 }
 
-func TestLogger(t *testing.T) {
+func TestSyslogLogger(t *testing.T) {
 	program := testkit.Program(t, "logger")
 	for client, args := range map[string]string{
-		"logger-udp":      "-d",
-		"logger-tcp":      "-T",
-		"logger-octets":   "-T --octet-count",
-		"logger-udp-3164": "-d --rfc3164",
+		"syslog/logger-udp":      "-d",
+		"syslog/logger-tcp":      "-T",
+		"syslog/logger-octets":   "-T --octet-count",
+		"syslog/logger-udp-3164": "-d --rfc3164",
 	} {
 		t.Run(client, func(t *testing.T) {
-			s := startServer(t)
+			s := startSyslog(t)
 			network := map[bool]string{true: "udp", false: "tcp"}[strings.Contains(args, "-d")]
 			r := record(t, network, s.at(network))
 			_, port, _ := net.SplitHostPort(r.addr)
@@ -311,17 +310,17 @@ func TestLogger(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			lines := s.Await(t, 1)
-			receivertest.Stream(t, client, r.bytes(), replay)
-			same(t, client, lines)
+			Stream(t, client, r.bytes(), replaySyslog)
+			sameLines(t, client, lines)
 		})
 	}
 }
 
-func TestPython(t *testing.T) {
+func TestSyslogPython(t *testing.T) {
 	python := testkit.Program(t, "python3")
 	for network, kind := range map[string]string{"udp": "SOCK_DGRAM", "tcp": "SOCK_STREAM"} {
 		t.Run(network, func(t *testing.T) {
-			s := startServer(t)
+			s := startSyslog(t)
 			r := record(t, network, s.at(network))
 			_, port, _ := net.SplitHostPort(r.addr)
 			out, err := exec.Command(python, "-c", `
@@ -342,24 +341,24 @@ h.close()
 				t.Fatalf("%v: %s", err, out)
 			}
 			lines := s.Await(t, 3)
-			receivertest.Stream(t, "python-"+network, r.bytes(), replay)
-			same(t, "python-"+network, lines)
+			Stream(t, "syslog/python-"+network, r.bytes(), replaySyslog)
+			sameLines(t, "syslog/python-"+network, lines)
 		})
 	}
 }
 
-// TestRsyslog has a real rsyslogd forward what it takes.
-func TestRsyslog(t *testing.T) {
+// TestSyslogRsyslog has a real rsyslogd forward what it takes.
+func TestSyslogRsyslog(t *testing.T) {
 	daemon := testkit.Program(t, "rsyslogd")
 	for client, action := range map[string]string{
-		"rsyslog-octets-5424": `protocol="tcp" tcp_framing="octet-counted" template="RSYSLOG_SyslogProtocol23Format"`,
-		"rsyslog-newline-iso": `protocol="tcp" template="RSYSLOG_ForwardFormat"`,
-		"rsyslog-udp-3164":    `protocol="udp" template="RSYSLOG_TraditionalForwardFormat"`,
-		"rsyslog-tls-5424": `protocol="tcp" tcp_framing="octet-counted" template="RSYSLOG_SyslogProtocol23Format"
+		"syslog/rsyslog-octets-5424": `protocol="tcp" tcp_framing="octet-counted" template="RSYSLOG_SyslogProtocol23Format"`,
+		"syslog/rsyslog-newline-iso": `protocol="tcp" template="RSYSLOG_ForwardFormat"`,
+		"syslog/rsyslog-udp-3164":    `protocol="udp" template="RSYSLOG_TraditionalForwardFormat"`,
+		"syslog/rsyslog-tls-5424": `protocol="tcp" tcp_framing="octet-counted" template="RSYSLOG_SyslogProtocol23Format"
 			streamDriver="gtls" streamDriverMode="1" streamDriverAuthMode="x509/certvalid"`,
 	} {
 		t.Run(client, func(t *testing.T) {
-			s := startServer(t)
+			s := startSyslog(t)
 			var r *recorder
 			switch {
 			case strings.Contains(client, "tls"):
@@ -376,7 +375,7 @@ func TestRsyslog(t *testing.T) {
 			_, port, _ := net.SplitHostPort(r.addr)
 			in := startRsyslog(t, daemon, `action(type="omfwd" target="127.0.0.1" port="`+port+`" `+action+`)`)
 			var conn net.Conn
-			receivertest.Eventually(t, "rsyslogd listens", func() bool {
+			Eventually(t, "rsyslogd listens", func() bool {
 				var err error
 				conn, err = net.Dial("tcp", in)
 				return err == nil
@@ -384,21 +383,21 @@ func TestRsyslog(t *testing.T) {
 			defer conn.Close()
 			io.WriteString(conn, "<35>1 2026-05-28T12:40:00.123456Z box shop 77 ID47 [x@1 a=\"b \\\"c\\\"\"] first\n<13>May 28 12:40:01 box backup[5]: second\n")
 			lines := s.Await(t, 2)
-			receivertest.Stream(t, client, r.bytes(), replay)
-			same(t, client, lines)
+			Stream(t, client, r.bytes(), replaySyslog)
+			sameLines(t, client, lines)
 		})
 	}
 }
 
-// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
-func TestFluentBit(t *testing.T) {
+// TestSyslogFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestSyslogFluentBit(t *testing.T) {
 	const options = "    syslog_message_key message\n    syslog_severity_key level\n    syslog_appname_preset shop\n    syslog_hostname_preset box\n    syslog_sd_key nested\n    allow_longer_sd_id on\n"
 	for client, format := range map[string]string{
-		"fluent-bit-udp-5424": "rfc5424", "fluent-bit-udp-3164": "rfc3164",
-		"fluent-bit-tcp-5424": "rfc5424", "fluent-bit-tls-3164": "rfc3164",
+		"syslog/fluent-bit-udp-5424": "rfc5424", "syslog/fluent-bit-udp-3164": "rfc3164",
+		"syslog/fluent-bit-tcp-5424": "rfc5424", "syslog/fluent-bit-tls-3164": "rfc3164",
 	} {
 		t.Run(client, func(t *testing.T) {
-			s := startServer(t)
+			s := startSyslog(t)
 			network := strings.Split(client, "-")[2]
 			var r *recorder
 			if network == "tls" {
@@ -412,12 +411,12 @@ func TestFluentBit(t *testing.T) {
 				output += "    tls on\n    tls.ca_file " + s.cert + "\n"
 			}
 			var lines []string
-			if !receivertest.FluentBit(t, output, func() { lines = s.Await(t, receivertest.AgentEvents) }) {
-				receivertest.Stream(t, client, nil, replay)
+			if !FluentBit(t, output, func() { lines = s.Await(t, AgentEvents) }) {
+				Stream(t, client, nil, replaySyslog)
 				return
 			}
-			receivertest.Stream(t, client, r.bytes(), replay)
-			same(t, client, lines)
+			Stream(t, client, r.bytes(), replaySyslog)
+			sameLines(t, client, lines)
 		})
 	}
 }
@@ -456,6 +455,3 @@ input(type="imtcp" address="` + host + `" port="` + port + `" ruleset="on")
 	})
 	return addr
 }
-
-// TestGoldens replays what clients sent, whether they are here or not.
-func TestGoldens(t *testing.T) { receivertest.Streams(t, replay) }

@@ -1,4 +1,4 @@
-package elastic_test
+package receivertest
 
 import (
 	"context"

@@ -1,10 +1,9 @@
-// Package receivertest tests the collector's front receivers with real clients: it runs
-// a collector, fetches clients from their registries, records what they send
-// and compares the lines that it becomes.
+// Package receivertest tests the receivers of a whole collector with real clients: it
+// fetches them from their registries, records what they send into the testdata folders
+// of the receivers and compares the lines that it becomes.
 package receivertest
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"flag"
@@ -13,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,6 +23,7 @@ import (
 
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/receiver/decodetest"
 )
 
 var update = flag.Bool("update", false, "write what real clients send, and what it becomes, to testdata")
@@ -100,12 +101,32 @@ func Eventually(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// Client has a real client send to a collector. What became of it is compared
-// with testdata/NAME.lines; with -update it is written there, and the requests
-// themselves to testdata/NAME.request.
-func Client(t *testing.T, name string, mask Mask, client func(url string)) {
+// masks are what differs from run to run in the lines of a receiver's clients, by the
+// folder of the receiver.
+var masks = map[string]Mask{
+	"elastic": {"_id"}, // which a client makes of the time
+	"loki":    {"pid", "hostname", "stack"},
+	"otlp":    {"observed_time", "resource", "process.pid", "pid", "hostname", "stack", "exception.stacktrace"},
+	"sentry": {"contexts", "stacktrace", "sdk", "modules", "breadcrumbs", "mechanism", "thread_id", "thread.id", "process.pid",
+		"process.executable.name", "process.runtime.name", "process.runtime.version", "code.file.path", "code.line.number", "sentry.timestamp.sequence"},
+	"splunk":       nil,
+	"receivertest": nil,
+}
+
+func maskOf(name string) Mask { return masks[path.Dir(name)] }
+
+// golden is the file of a client, which is named by the folder of its receiver and a
+// name of its own.
+func golden(client, extension string) string {
+	dir, name := path.Split(client)
+	return filepath.Join("..", dir, "testdata", name+extension)
+}
+
+// Client has a real client send to a collector. What became of it is compared with its
+// golden file; with -update it is written there, and the requests themselves beside it.
+func Client(t *testing.T, name string, client func(url string)) {
 	t.Helper()
-	recorded(t, name, mask, func(_ *Server, url string) bool {
+	recorded(t, name, func(_ *Server, url string) bool {
 		client(url)
 		return true
 	})
@@ -113,7 +134,7 @@ func Client(t *testing.T, name string, mask Mask, client func(url string)) {
 
 // recorded is Client. A client that is not here says false, and what it once sent
 // is sent in its place.
-func recorded(t *testing.T, name string, mask Mask, client func(s *Server, url string) bool) {
+func recorded(t *testing.T, name string, client func(s *Server, url string) bool) {
 	t.Helper()
 	s := Run(t, nil)
 	p := &proxy{to: s.URL}
@@ -124,67 +145,72 @@ func recorded(t *testing.T, name string, mask Mask, client func(s *Server, url s
 	server.Start()
 	defer server.Close()
 	if !client(s, server.URL) {
-		replay(t, name, mask, s)
+		replay(t, name, s)
 		return
 	}
-	lines := mask.Lines(t, s.Lines(t))
+	lines := maskOf(name).Lines(t, s.Lines(t))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if *update {
-		write(t, name+".request", p.seen.Bytes())
-		write(t, name+".lines", lines)
+		write(t, golden(name, ".request"), p.seen.Bytes())
+		write(t, golden(name, ".lines"), lines)
 		return
 	}
-	compare(t, name+".lines", lines)
+	compare(t, golden(name, ".lines"), lines)
 	if t.Failed() {
 		t.Logf("the client sent\n%.5000s\nand got\n%s", p.seen.String(), p.answers.String())
 	}
 }
 
-// Replay sends every testdata/*.request and compares what becomes of it with
-// its .lines.
-func Replay(t *testing.T, mask Mask) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*.request"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no requests in testdata (%v)", err)
+// TestReplay sends again what clients once sent, over HTTP and over other connections.
+func TestReplay(t *testing.T) {
+	for dir := range masks {
+		for _, name := range requests(t, dir) {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				replay(t, name, Run(t, nil))
+			})
+		}
 	}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".request")
-		t.Run(name, func(t *testing.T) { replay(t, name, mask, Run(t, nil)) })
+	for dir, again := range map[string]func(t *testing.T, sent []byte) string{"forward": replayForward, "syslog": replaySyslog} {
+		for _, name := range requests(t, dir) {
+			Stream(t, name, nil, again)
+		}
 	}
 }
 
-// Stream compares what testdata/CLIENT.request, what a client sent over a connection
-// that is not HTTP, becomes by replay with CLIENT.lines; with -update both are first
-// made of sent, if that is not nil.
+// requests are the clients of a receiver.
+func requests(t *testing.T, dir string) (names []string) {
+	files, err := filepath.Glob(golden(dir+"/*", ".request"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no requests of %s (%v)", dir, err)
+	}
+	for _, file := range files {
+		names = append(names, dir+"/"+strings.TrimSuffix(filepath.Base(file), ".request"))
+	}
+	return names
+}
+
+// Stream compares what a client has sent over a connection that is not HTTP, made lines
+// by replay, with its golden file; with -update both files are first made of sent, if
+// that is not nil.
 func Stream(t *testing.T, client string, sent []byte, replay func(t *testing.T, sent []byte) string) {
 	t.Helper()
 	if *update && sent != nil {
-		write(t, client+".request", sent)
-		write(t, client+".lines", []byte(replay(t, sent)))
+		write(t, golden(client, ".request"), sent)
+		write(t, golden(client, ".lines"), []byte(replay(t, sent)))
 	}
-	kept, err := os.ReadFile(filepath.Join("testdata", client+".request"))
+	kept, err := os.ReadFile(golden(client, ".request"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, client+".lines", []byte(replay(t, kept)))
+	compare(t, golden(client, ".lines"), []byte(replay(t, kept)))
 }
 
-// Streams is Stream for every testdata/*.request.
-func Streams(t *testing.T, replay func(t *testing.T, sent []byte) string) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*.request"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no requests in testdata (%v)", err)
-	}
-	for _, file := range files {
-		Stream(t, strings.TrimSuffix(filepath.Base(file), ".request"), nil, replay)
-	}
-}
-
-// replay sends testdata/NAME.request to s.
-func replay(t *testing.T, name string, mask Mask, s *Server) {
+// replay sends what a client once sent to s.
+func replay(t *testing.T, name string, s *Server) {
 	t.Helper()
-	for _, req := range Requests(t, filepath.Join("testdata", name+".request")) {
+	for _, req := range decodetest.Requests(t, golden(name, ".request")) {
 		req.URL.Scheme, req.URL.Host, req.RequestURI = "http", strings.TrimPrefix(s.URL, "http://"), ""
 		resp, err := transportOf(req).RoundTrip(req)
 		if err != nil {
@@ -197,31 +223,7 @@ func replay(t *testing.T, name string, mask Mask, s *Server) {
 		}
 	}
 	overHTTP2.CloseIdleConnections() // the collector would wait for them
-	compare(t, name+".lines", mask.Lines(t, s.Lines(t)))
-}
-
-// Requests reads a recorded file. Bodies are as they were sent.
-func Requests(t testing.TB, file string) (list []*http.Request) {
-	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for r := bufio.NewReader(bytes.NewReader(b)); ; {
-		req, err := http.ReadRequest(r)
-		if err == io.EOF {
-			return list
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(req.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Body = io.NopCloser(bytes.NewReader(body))
-		list = append(list, req)
-	}
+	compare(t, golden(name, ".lines"), maskOf(name).Lines(t, s.Lines(t)))
 }
 
 func isGRPC(r *http.Request) bool { return r.Header.Get("Content-Type") == "application/grpc" }
@@ -301,23 +303,20 @@ func writeRequest(w *bytes.Buffer, r *http.Request, body []byte) {
 	w.Write(body)
 }
 
-func write(t *testing.T, name string, b []byte) {
+func write(t *testing.T, file string, b []byte) {
 	t.Helper()
-	if err := os.MkdirAll("testdata", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join("testdata", name), b, 0o644); err != nil {
+	if err := os.WriteFile(file, b, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func compare(t *testing.T, name string, got []byte) {
+func compare(t *testing.T, file string, got []byte) {
 	t.Helper()
-	want, err := os.ReadFile(filepath.Join("testdata", name))
+	want, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s (write it anew with -update):\n got %s\nwant %s", name, got, want)
+		t.Errorf("%s (write it anew with -update):\n got %s\nwant %s", file, got, want)
 	}
 }
