@@ -13,7 +13,7 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// Batch is a number of records to store together.
+// Batch is records to store together.
 type Batch struct {
 	Lines   []byte // canonical lines, each ended by '\n'; not kept
 	Records int    // number of lines
@@ -21,8 +21,8 @@ type Batch struct {
 	MaxTime int64  // greatest time of a record, unix nanoseconds
 	Synced  bool   // wait for fdatasync
 
-	// Events is how many events the lines are of, where some of them make none; 0:
-	// as many as Records. By it a batch is known to be that of its key.
+	// Events is the number of events that became the lines, if some became none; 0: as
+	// many as Records. It tells whether a batch belongs to its key.
 	Events int
 }
 
@@ -42,10 +42,9 @@ func (b *Batch) check() error {
 	return nil
 }
 
-// Append stores b and returns the offset of its first record, also with
-// [ErrNotSynced]; the others follow it. What the answer promises is in the
-// package's documentation. The first of several concurrent callers writes for
-// all that have come by then.
+// Append stores b and returns the offset of its first record, also with [ErrNotSynced]; the
+// others follow it. The package documentation says what an answer promises. The first of
+// several concurrent callers writes for all.
 func (j *Journal) Append(ctx context.Context, b Batch) (first uint64, err error) {
 	if err := b.check(); err != nil {
 		return 0, err
@@ -53,7 +52,7 @@ func (j *Journal) Append(ctx context.Context, b Batch) (first uint64, err error)
 	return j.append(ctx, b, "", keyHash{})
 }
 
-// append stores b, which was checked, under key; empty: none.
+// append stores b, which was checked, under key, or without one if that is empty.
 func (j *Journal) append(ctx context.Context, b Batch, key string, hash keyHash) (first uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("append to journal: %w", err)
@@ -98,7 +97,7 @@ func (j *Journal) append(ctx context.Context, b Batch, key string, hash keyHash)
 	return first, err
 }
 
-// group is what is written together: head and those linked behind it.
+// group is batches that are written together: head and those linked to it.
 type group struct {
 	head    *waiter
 	bytes   int // of lines
@@ -111,8 +110,8 @@ type group struct {
 	at      int64 // by keyTime, if there are keys
 }
 
-// leadLocked writes w and all that fit behind it as one group, answers them,
-// and hands the writer role on. It holds mu at entry and return only.
+// leadLocked writes w and all that fit after it as one group, answers them, and hands the
+// writer role on. It releases mu during the write.
 func (j *Journal) leadLocked(w *waiter) {
 	g := group{head: w, minTime: w.batch.MinTime, maxTime: w.batch.MaxTime}
 	for last := w; last != nil; {
@@ -151,7 +150,7 @@ func (j *Journal) leadLocked(w *waiter) {
 		}
 		j.total += n
 		if r := j.o.RetainBytes; r > 0 && j.total > r && len(j.segs) > 1 && j.segs[0].settled {
-			j.wakeMaintenance()
+			wake(j.kick)
 		}
 		j.counters.Appends += uint64(g.batches)
 		j.counters.Records += uint64(g.records)
@@ -185,8 +184,8 @@ func (j *Journal) leadLocked(w *waiter) {
 	j.handOnLocked()
 }
 
-// makeRoom returns ErrFull when size more bytes for g would pass MaxBytes, even after
-// retention has done what it may.
+// makeRoom returns ErrFull if size more bytes for g would exceed MaxBytes even after
+// retention.
 func (j *Journal) makeRoom(size int64, g *group) error {
 	limit := j.o.MaxBytes
 	if limit == 0 {
@@ -221,8 +220,8 @@ func (j *Journal) makeRoom(size int64, g *group) error {
 	return fmt.Errorf("append to journal: %w: %d bytes more would pass the limit of %d (max_bytes); %s", ErrFull, size, limit, advice)
 }
 
-// footerRoomLocked returns the bytes at most of the footers that segments have yet to
-// get, with g in the last one or in a new one.
+// footerRoomLocked returns the greatest length of the footers that are still to be written,
+// with g in the last segment or in a new one.
 func (j *Journal) footerRoomLocked(g *group) int64 {
 	room := maxFooter(uint64(g.records), g.keys, int64(g.bytes+g.keysLen))
 	for i := len(j.segs) - 1; i >= 0 && !j.segs[i].settled; i-- {
@@ -232,7 +231,6 @@ func (j *Journal) footerRoomLocked(g *group) int64 {
 	return room
 }
 
-// prepareSegment makes writer.seg the segment for a frame of size bytes.
 func (j *Journal) prepareSegment(size int64, first uint64) error {
 	if s := j.writer.seg; s != nil {
 		j.mu.Lock()

@@ -12,28 +12,27 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// cursorFolder is below the journal's folder. It has one small file per cursor:
-// the header's first record is the offset, the body is the journal's ID.
+// cursorFolder has one small file per cursor: the header's first record is the offset, the
+// body is the journal's ID.
 const cursorFolder = "cursors"
 
-// A Cursor is a named position in a journal that outlives the process. It may
-// lag behind what its owner did, and never leads. Its methods are safe for
-// concurrent use.
+// A Cursor is a named position in a journal that outlives the process. It may lag behind
+// what its owner did, and never leads. It is safe for concurrent use.
 type Cursor struct {
 	j     *Journal
 	name  string
 	hold  bool
-	waits bool // for OpenCursor to take its place; guarded by j.mu
+	waits bool // for OpenCursor to replace it; guarded by j.mu
 	reset string
 
 	saving sync.Mutex // held by Save
 	saved  uint64     // in the file; guarded by j.mu
 }
 
-// OpenCursor opens the cursor of that name, of 1 to 64 letters, digits, '-' and
-// '_', at the offset last saved, or makes it at the oldest record kept, which is
-// then saved. While it is open with hold set, retention deletes nothing at or behind
-// what it has saved: a full journal then refuses lines.
+// OpenCursor opens the cursor of that name, of 1 to 64 letters, digits, '-' and '_', at the
+// saved offset. A new cursor begins at the oldest record, which is saved. While it is open
+// with hold set, retention deletes nothing from the saved offset on: a full journal then
+// refuses lines.
 func (j *Journal) OpenCursor(name string, hold bool) (*Cursor, error) {
 	if !isCursorName(name) {
 		return nil, fmt.Errorf("open cursor: %.70q is no name: use 1 to 64 letters, digits, - and _", name)
@@ -50,18 +49,16 @@ func (j *Journal) OpenCursor(name string, hold bool) (*Cursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A new cursor is saved at once: else the next process would begin at what is the
-	// oldest record by then, and nobody would know of those deleted since. The
-	// journal's ID, which it names, is made durable before. Where that fails, as on a
-	// full disk, Save will say so.
+	// Otherwise the next process would not know of records that were deleted since. The ID,
+	// which the cursor names, must be durable first. If that fails, as on a full disk, Save
+	// will report it.
 	if !found && j.fs.SyncDir(j.dir) == nil {
 		_ = c.write(begin)
 	}
 	return c, nil
 }
 
-// enter makes c one of the journal's cursors, and returns where it begins and
-// whether that is where it was saved.
+// enter registers c. It returns where c begins and whether that is the saved offset.
 func (j *Journal) enter(c *Cursor, offset uint64, err error) (begin uint64, found bool, failed error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -94,20 +91,18 @@ func isCursorName(name string) bool {
 	return name != "" && len(name) <= 64
 }
 
-// Reset says why the cursor did not begin where it was saved; "": it did, or is
-// new.
+// Reset returns why the cursor did not begin where it was saved, or "".
 func (c *Cursor) Reset() string { return c.reset }
 
-// Offset returns the offset that is saved.
+// Offset returns the saved offset.
 func (c *Cursor) Offset() uint64 {
 	c.j.mu.Lock()
 	defer c.j.mu.Unlock()
 	return c.saved
 }
 
-// Save makes offset the one at which the next process begins. It first makes
-// durable what is before: offsets that a power cut takes away are given again.
-// After an error the cursor is where it was.
+// Save saves offset for the next process. It first makes all records before it durable: a
+// power cut would give their offsets to others. After an error the cursor is unchanged.
 func (c *Cursor) Save(offset uint64) error {
 	c.saving.Lock()
 	defer c.saving.Unlock()
@@ -127,19 +122,18 @@ func (c *Cursor) Save(offset uint64) error {
 	c.saved = offset
 	j.mu.Unlock()
 	if c.hold {
-		j.wakeMaintenance() // it may delete more
+		wake(j.kick) // it may delete more
 	}
 	return nil
 }
 
-// Close lets go of what the cursor holds. It saves nothing.
+// Close closes the cursor and saves nothing.
 func (c *Cursor) Close() {
 	c.j.mu.Lock()
 	defer c.j.mu.Unlock()
 	c.j.cursors = slices.DeleteFunc(c.j.cursors, func(o *Cursor) bool { return o == c })
 }
 
-// holderLocked returns a cursor that keeps s from being deleted, or nil.
 func (j *Journal) holderLocked(s *segment) *Cursor {
 	for _, c := range j.cursors {
 		if c.hold && c.saved < s.end {

@@ -10,20 +10,17 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// idFile holds a journal's identity, as idDigits hexadecimal digits and a line
-// feed.
+// idFile has a journal's identity, as idDigits hexadecimal digits and a line feed.
 const (
 	idFile   = "ID"
 	idDigits = 32
 )
 
-// ID returns what tells this journal from every other: random digits that were
-// made with it and stay in its folder. Who remembers an offset remembers this
-// with it. It is empty if the file cannot be read or made.
+// ID returns random digits that were made with the journal and stay in its folder: an
+// offset is valid for this journal alone. They are "" if the file cannot be read or made.
 func (j *Journal) ID() string { return j.id }
 
-// identify reads the journal's identity, and makes one where there is none that
-// can be read. A journal without one works all the same.
+// identify reads the journal's identity, or makes one. A journal works without one, too.
 func (j *Journal) identify() {
 	id, err := j.readID()
 	if errors.Is(err, fs.ErrNotExist) || err == recordlog.ErrDamaged {

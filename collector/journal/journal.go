@@ -13,14 +13,12 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// ErrFull is what Append's error wraps when the disk, a quota or
-// Options.MaxBytes leaves no room. The batch is not stored; a later Append may
-// succeed.
+// ErrFull is what Append's error wraps when the disk, a quota or Options.MaxBytes has no
+// room. The batch is not stored; a later Append may succeed.
 var ErrFull = errors.New("journal is full")
 
-// ErrNotSynced is what the error of a Synced Append wraps when fdatasync failed
-// after the batch was written: it is stored and readers see it, but it may not
-// survive a power cut.
+// ErrNotSynced is what the error of a Synced Append wraps when fdatasync failed after the
+// batch was written: readers see it, but it may not survive a power cut.
 var ErrNotSynced = errors.New("stored, but not made durable")
 
 // Options of a Journal; the zero value is the recommended setting.
@@ -33,8 +31,8 @@ type Options struct {
 
 	Pack bool // rewrite sealed segments with zstd, in the background; both kinds are read in any case
 
-	// Hold names the cursors that will be opened to hold: retention, which begins
-	// with Open, holds for them from then on.
+	// Hold names the cursors that will be opened to hold. Retention respects them from
+	// Open on.
 	Hold []string
 
 	MaxKeys int           // idempotency keys that are remembered; 0: 1,000,000, of about 100 bytes each
@@ -43,7 +41,7 @@ type Options struct {
 	Disk disk.FS // nil: the operating system's
 }
 
-// maxKeys bounds Options.MaxKeys, and so what Open reads of keys.
+// maxKeys bounds Options.MaxKeys and what Open reads of keys.
 const maxKeys = 100_000_000
 
 func (o *Options) check() error {
@@ -63,8 +61,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Journal is a write-ahead log in one folder. All methods are safe for
-// concurrent use. Whoever opened it closes it.
+// Journal is a write-ahead log in one folder. It is safe for concurrent use. The caller of
+// Open closes it.
 type Journal struct {
 	dir      string
 	o        Options
@@ -78,24 +76,22 @@ type Journal struct {
 
 	kick       chan struct{} // capacity 1; wakes maintenance
 	kickPacker chan struct{} // capacity 1; wakes the packer
-	packerDone chan struct{} // closed when the packer has returned
-	stop       chan struct{} // closed by Close; ends maintenance, the packer and the sweeper
-	maintained chan struct{} // closed when maintenance has returned
+	workers    sync.WaitGroup
+	stop       chan struct{} // closed by Close; ends the workers
 	closed     chan struct{} // closed when Close has finished
 	closeErr   error         // set before closed is closed
 
 	deleting sync.Mutex // held while segments are deleted or replaced
 	trash    trash
 
-	// writer is touched only by the holder of the writer role, that is whoever
-	// set or was handed queue.busy.
+	// writer is used only with the writer role; see queue.
 	writer struct {
 		seg *segment // the one being written; nil: created by the next group
 		buf []byte   // the frame
 	}
 
-	// mu guards all below and the marked fields of segments. It is never held
-	// during a disk operation.
+	// mu guards all below and the marked fields of segments. It is never held during a disk
+	// operation.
 	mu       sync.Mutex
 	closing  bool
 	done     bool       // Close has finished writing; readers end
@@ -115,11 +111,10 @@ type Journal struct {
 	counters counters
 }
 
-// Open opens the journal in dir, creating the folder if need be, and repairs
-// what a crash left: see [Journal.Recovery]. It reads the manifest, the headers of
-// sealed segments and the whole of the last one only. It fails when another process
-// has the journal open, when the folder is not writable, or when the last
-// segment was written by a newer version.
+// Open opens the journal in dir, creates the folder if necessary, and repairs what a crash
+// left: see [Journal.Recovery]. It reads the manifest, the headers of sealed segments and
+// the whole last segment. It fails when another process has the journal open, the folder is
+// not writable, or a newer version wrote the last segment.
 func Open(dir string, o Options) (*Journal, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -128,12 +123,10 @@ func Open(dir string, o Options) (*Journal, error) {
 		dir: dir, o: o, fs: o.Disk,
 		kick:       make(chan struct{}, 1),
 		kickPacker: make(chan struct{}, 1),
-		packerDone: make(chan struct{}),
 		stop:       make(chan struct{}),
-		maintained: make(chan struct{}),
 		closed:     make(chan struct{}),
 		opened:     time.Now(),
-		trash:      trash{kick: make(chan struct{}, 1), done: make(chan struct{})},
+		trash:      trash{kick: make(chan struct{}, 1)},
 	}
 	j.keys.init(o.MaxKeys, o.KeyAge)
 	if err := j.fs.MkdirAll(dir, 0o750); err != nil {
@@ -162,18 +155,16 @@ func Open(dir string, o Options) (*Journal, error) {
 		c.waits = true
 	}
 	j.manifest.dirty = true
-	go j.maintain()
-	go j.sweep()
+	j.workers.Go(j.maintain)
+	j.workers.Go(j.sweep)
 	if o.Pack {
-		go j.packAll()
-	} else {
-		close(j.packerDone)
+		j.workers.Go(j.packAll)
 	}
-	j.wakeMaintenance()
+	wake(j.kick)
 	return j, nil
 }
 
-// Next returns the offset that the next record will get.
+// Next returns the offset of the next record.
 func (j *Journal) Next() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -197,10 +188,9 @@ func (j *Journal) firstLocked() uint64 {
 // Recovery returns what Open found and repaired.
 func (j *Journal) Recovery() Recovery { return j.recovery }
 
-// Close waits for the appends under way, makes everything durable and gives the
-// folder free. Readers get io.EOF once they have read to the end. It returns
-// the error that may have cost stored data its durability, if there was one. A
-// second call waits for the first and returns the same.
+// Close waits for current appends, makes everything durable and releases the folder.
+// Readers get io.EOF after the last record. It returns the error that may have cost stored
+// data its durability, if any. Later calls return the same.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	if j.closing {
@@ -212,9 +202,7 @@ func (j *Journal) Close() error {
 	j.mu.Unlock()
 
 	close(j.stop)
-	<-j.maintained
-	<-j.packerDone
-	<-j.trash.done
+	j.workers.Wait()
 	j.acquire() // for good: nobody writes after this
 	j.emptyTrash()
 	err := j.Sync()
@@ -229,7 +217,7 @@ func (j *Journal) Close() error {
 	return j.closeErr
 }
 
-// closeFiles closes the files of unsealed segments and gives back the lock.
+// closeFiles closes the files of unsealed segments and releases the lock.
 func (j *Journal) closeFiles() error {
 	var errs []error
 	for _, s := range j.segs {
@@ -241,9 +229,8 @@ func (j *Journal) closeFiles() error {
 	return errors.Join(append(errs, j.lock.Close())...)
 }
 
-// closedError is what Append returns after Close.
 func closedError() error { return fmt.Errorf("append to journal: %w", os.ErrClosed) }
 
-// InUse reports whether a process has the journal in dir open. A folder that does
-// not exist is an error; one without a journal is not.
+// InUse reports whether a process has the journal in dir open. A folder that does not exist
+// is an error; one without a journal is not.
 func InUse(dir string) (bool, error) { return recordlog.InUse(dir) }

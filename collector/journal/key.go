@@ -15,22 +15,21 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// MaxKeyBytes is the greatest length of an idempotency key: of a header's, and
-// of a sender's name before it.
+// MaxKeyBytes is the greatest length of an idempotency key with its sender's name.
 const MaxKeyBytes = 511
 
-// ErrKeyReused is what AppendKeyed's error wraps when its key was remembered
-// with another number of events: it does not belong to this batch.
+// ErrKeyReused is what AppendKeyed's error wraps when the key is remembered with another
+// number of events: it belongs to another batch.
 var ErrKeyReused = errors.New("idempotency key of another batch")
 
-// A Receipt says where a batch is.
+// A Receipt is where a batch is stored.
 type Receipt struct {
 	First     uint64 // offset of the first record; the others follow it
 	Records   int
-	Duplicate bool // it was stored before, by an AppendKeyed of the same key
+	Duplicate bool // stored by an earlier AppendKeyed of the key
 }
 
-// keyHash stands for a key: the first half of its SHA-256.
+// keyHash is the first half of a key's SHA-256.
 type keyHash [16]byte
 
 func hashKey(key string) keyHash {
@@ -47,8 +46,7 @@ type keyed struct {
 	events  uint32 // that the records are of
 }
 
-// keyTable remembers the newest keys in the order of their batches. It is
-// guarded by Journal.mu.
+// keyTable remembers the newest keys in the order of their batches; guarded by Journal.mu.
 type keyTable struct {
 	limit int
 	age   int64              // nanoseconds
@@ -58,7 +56,7 @@ type keyTable struct {
 	gone  uint64             // forgotten since Open: the oldest one's number
 	where map[keyHash]uint64 // numbers
 
-	pending map[keyHash]chan struct{} // being appended; closed and removed when that is over
+	pending map[keyHash]chan struct{} // being appended; closed and removed afterwards
 }
 
 func (t *keyTable) init(limit int, age time.Duration) {
@@ -72,10 +70,9 @@ func (t *keyTable) reserve(n int) {
 	t.ring, t.where = make([]keyed, n), make(map[keyHash]uint64, n)
 }
 
-// at returns the remembered key i, counted from the oldest.
+// at returns the i-th oldest key.
 func (t *keyTable) at(i int) *keyed { return &t.ring[(t.head+i)%len(t.ring)] }
 
-// find returns what is remembered of a key.
 func (t *keyTable) find(hash keyHash, now int64) (keyed, bool) {
 	t.expire(now)
 	number, ok := t.where[hash]
@@ -85,7 +82,7 @@ func (t *keyTable) find(hash keyHash, now int64) (keyed, bool) {
 	return *t.at(int(number - t.gone)), true
 }
 
-// add remembers k, which is newer than all before it.
+// add remembers k, which is newer than all others.
 func (t *keyTable) add(k keyed) {
 	if t.n >= t.limit {
 		t.forget()
@@ -102,7 +99,6 @@ func (t *keyTable) add(k keyed) {
 	t.where[k.hash] = t.gone + uint64(t.n-1)
 }
 
-// expire forgets what is older than age.
 func (t *keyTable) expire(now int64) {
 	for t.n > 0 && now-t.at(0).at > t.age {
 		t.forget()
@@ -118,7 +114,7 @@ func (t *keyTable) forget() {
 	t.gone++
 }
 
-// between returns a copy of what is remembered of the offsets [first, end).
+// between returns the keys of the offsets [first, end).
 func (t *keyTable) between(first, end uint64) []keyed {
 	from := sort.Search(t.n, func(i int) bool { return t.at(i).first >= first })
 	var out []keyed
@@ -128,18 +124,17 @@ func (t *keyTable) between(first, end uint64) []keyed {
 	return out
 }
 
-// keyTime is the time by which keys age, in unix nanoseconds: the wall clock's
-// when the journal was opened, and from then on one that nobody sets.
+// keyTime is the clock of keys: the wall clock's time when the journal was opened, and from
+// then on a clock that nobody sets.
 func (j *Journal) keyTime() int64 { return j.opened.Add(time.Since(j.opened)).UnixNano() }
 
-// AppendKeyed is Append for a batch that its sender may send again: as long as
-// the key is remembered (Options.MaxKeys, Options.KeyAge), also after a restart,
-// a batch under it is stored once and every later one gets the receipt of the
-// first, also when fewer or more of the same events have become records. One that
-// comes while the first is being stored waits for it. The key of a batch that was
-// not stored is not remembered. A batch with another number of events is refused
-// with [ErrKeyReused]. A batch of events without a record is not stored, and gets
-// an empty receipt unless its key is remembered. An empty key is none.
+// AppendKeyed is Append for a batch that its sender may send again. While the key is
+// remembered (Options.MaxKeys, Options.KeyAge), also after a restart, the batch is stored
+// once, and later ones get the receipt of the first, even if more or fewer of the same
+// events became records. One that comes while the first is being stored waits for it. The
+// key of a batch that was not stored is forgotten. A batch with another number of events
+// fails with [ErrKeyReused]. A batch of events without a record is not stored, and gets an
+// empty receipt unless its key is remembered. An empty key is none.
 func (j *Journal) AppendKeyed(ctx context.Context, key string, b Batch) (Receipt, error) {
 	if key == "" {
 		first, err := j.Append(ctx, b)
@@ -189,8 +184,8 @@ func (j *Journal) AppendKeyed(ctx context.Context, key string, b Batch) (Receipt
 	return Receipt{First: first, Records: b.Records}, err
 }
 
-// repeatLocked answers a batch whose key is remembered as k. It lets go of mu
-// while it waits for the disk.
+// repeatLocked answers a batch whose key is remembered as k. It releases mu while it waits
+// for the disk.
 func (j *Journal) repeatLocked(k keyed, b *Batch) (Receipt, error) {
 	if int(k.events) != b.events() {
 		return Receipt{}, fmt.Errorf("append to journal: %w: that one has %d events, this one %d", ErrKeyReused, k.events, b.events())
@@ -201,8 +196,7 @@ func (j *Journal) repeatLocked(k keyed, b *Batch) (Receipt, error) {
 	if !b.Synced {
 		return r, nil
 	}
-	// Not among those that perhaps are not durable only: one whose fsync failed
-	// has left them.
+	// Not only in syncer.dirty, which a segment leaves when its fsync fails.
 	i := sort.Search(len(j.segs), func(i int) bool { return j.segs[i].first > k.first })
 	if i == 0 || k.first >= j.segs[i-1].end { // deleted
 		return r, nil
@@ -228,7 +222,7 @@ const (
 	hasEvents     = 1 << 15 // in the length of a key: that number is there
 )
 
-// keySize is the room that the waiter's key takes in a frame.
+// keySize is the length of the waiter's key in a frame.
 func (w *waiter) keySize() int {
 	size := keyHeaderSize + len(w.key)
 	switch {
@@ -240,7 +234,6 @@ func (w *waiter) keySize() int {
 	return size
 }
 
-// appendKey appends one entry of a frame's key section.
 func appendKey(dst []byte, key string, index, records, events int, at int64) []byte {
 	n := len(key)
 	if events != records {
@@ -256,8 +249,7 @@ func appendKey(dst []byte, key string, index, records, events int, at int64) []b
 	return append(dst, key...)
 }
 
-// keyLength returns the length of the key at the beginning of b, and of what is
-// before it.
+// keyLength returns the length of the key that b begins with and of what precedes it.
 func keyLength(b []byte) (n, head int) {
 	n, head = int(binary.LittleEndian.Uint16(b)), keyHeaderSize
 	if n&hasEvents != 0 {
@@ -266,8 +258,8 @@ func keyLength(b []byte) (n, head int) {
 	return n &^ hasEvents, head
 }
 
-// parseKeys appends the keys of frame h with the given checked body to dst. It
-// stops at what makes no sense.
+// parseKeys appends the keys of frame h, with its checked body, to dst. It stops at what
+// makes no sense.
 func parseKeys(dst []keyed, h *recordlog.Frame, body []byte) []keyed {
 	b, least := body[:h.KeysLen], int64(0)
 	for range h.Keys {
@@ -277,7 +269,7 @@ func parseKeys(dst []keyed, h *recordlog.Frame, body []byte) []keyed {
 		n, head := keyLength(b)
 		index := binary.LittleEndian.Uint32(b[2:])
 		k := keyed{records: binary.LittleEndian.Uint32(b[6:]), at: int64(binary.LittleEndian.Uint64(b[10:]))}
-		whole := int64(index)+int64(k.records) <= int64(h.Records) || index == 0 // or goes on in the frames behind
+		whole := int64(index)+int64(k.records) <= int64(h.Records) || index == 0 // or continues in the next frames
 		if n > len(b)-head || int64(index) < least || int64(index) >= int64(h.Records) || k.records == 0 || !whole {
 			break
 		}
@@ -292,8 +284,8 @@ func parseKeys(dst []keyed, h *recordlog.Frame, body []byte) []keyed {
 	return dst
 }
 
-// recoverKeys fills j.keys from the segments that were scanned and from the
-// sections of the others, the newest first until there are enough.
+// recoverKeys fills j.keys from the segments that were scanned and the key sections of the
+// others, the newest first until there are enough.
 func (j *Journal) recoverKeys() {
 	scanned := j.scannedKeys
 	j.scannedKeys = nil
@@ -329,8 +321,8 @@ func (j *Journal) recoverKeys() {
 	}
 }
 
-// keysOf returns the keys of a sealed segment from their section, or from its
-// frames if that is damaged or missing.
+// keysOf returns the keys of a sealed segment from their section, or from its frames if
+// that is damaged or missing.
 func (j *Journal) keysOf(s *segment) ([]keyed, error) {
 	path := j.path(s.first, extSealed)
 	f, err := j.fs.OpenFile(path, os.O_RDONLY, 0)

@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// wakeMaintenance makes maintain look around soon.
-func (j *Journal) wakeMaintenance() {
+// wake sends to c, which has room for one value, unless that is there.
+func wake(c chan<- struct{}) {
 	select {
-	case j.kick <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
 
-// maintain seals retired segments and applies the retention until stop is closed.
+// maintain seals retired segments and applies retention until stop is closed.
 func (j *Journal) maintain() {
-	defer close(j.maintained)
 	var tick <-chan time.Time
 	if age := j.o.RetainAge; age > 0 {
 		t := time.NewTicker(min(max(age/10, 10*time.Millisecond), time.Hour))
@@ -38,9 +37,8 @@ func (j *Journal) maintain() {
 	}
 }
 
-// retireAged ends the newest segment when its first record is so old that
-// retention would delete it, and begins the next, whose name keeps the offset
-// when no other file is left.
+// retireAged retires the newest segment if its first record is too old for retention, and
+// creates the next one, whose name keeps the offset.
 func (j *Journal) retireAged(now time.Time) {
 	j.acquire()
 	defer j.release()
@@ -64,9 +62,9 @@ func (j *Journal) retireAged(now time.Time) {
 	j.writer.seg = s
 }
 
-// deleteOld deletes the oldest settled segments while retention asks for it, or,
-// where there is a RetainBytes, while need more bytes would pass a limit. The
-// newest segment always stays, because its name carries the offset.
+// deleteOld deletes the oldest settled segments while retention asks for it or, with
+// RetainBytes, while need more bytes would exceed a limit. The newest segment stays: its
+// name keeps the offset.
 func (j *Journal) deleteOld(now time.Time, need int64) {
 	j.deleting.Lock()
 	defer j.deleting.Unlock()
@@ -94,7 +92,7 @@ func (j *Journal) deleteOldest(now time.Time, need int64) bool {
 	if s.sealed {
 		ext = extSealed
 	}
-	// Readers look for it in the list first, then for the file.
+	// Readers look in the list first, then for the file.
 	s.gone = true
 	j.segs = j.segs[1:]
 	records := j.segs[0].first - s.first

@@ -13,10 +13,9 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// The manifest lists the segments, so that one that is missing or was swapped is
-// noticed when the journal is opened. Its header's first record is an offset that no
-// record has, nor any above it. Bit 0 of the flags says that it is the next one: the
-// journal was closed. docs/FORMAT.md has the same table.
+// The manifest lists the segments, so that Open notices one that is missing or was swapped.
+// Its header's first record is an offset that no record reaches. Bit 0 of the flags means
+// that it is the next one: the journal was closed. docs/FORMAT.md has the same table.
 //
 //	Entry of a manifest, 72 bytes, in the order of offsets
 //	       0     8  first offset
@@ -38,21 +37,18 @@ const (
 	maxManifest = 1 << 30
 )
 
-// States of a segment in the manifest.
 const (
 	stateOpen   = 1
 	stateSealed = 2
 	statePacked = 3
 )
 
-// manifest is what the file says.
 type manifest struct {
 	next   uint64 // no record has this offset or one above it
 	closed bool   // next is the offset of the next record
 	segs   []entry
 }
 
-// entry is one segment of a manifest.
 type entry struct {
 	first, id, end   uint64
 	minTime, maxTime int64
@@ -109,7 +105,7 @@ func parseManifest(b []byte, path string) (*manifest, error) {
 	return m, nil
 }
 
-// readManifest returns the manifest of the folder, or fs.ErrNotExist.
+// readManifest returns the manifest of the folder.
 func readManifest(fsys disk.FS, dir string) (*manifest, error) {
 	path := filepath.Join(dir, manifestFile)
 	b, err := recordlog.ReadFile(fsys, path, maxManifest)
@@ -136,8 +132,8 @@ func (m *manifest) find(first uint64) *entry {
 	return &m.segs[i]
 }
 
-// lost returns what is missing behind next, where the segments in the folder end,
-// of which the last one begins at last, or -1. Its From and To are equal if nothing is.
+// lost returns what is missing from next on, where the folder's segments end; the last of
+// them begins at last, or -1. From and To are equal if nothing is.
 func (m *manifest) lost(last int64, next uint64) Finding {
 	f := Finding{Kind: recordlog.Missing, File: manifestFile, From: next, To: next}
 	n := len(m.segs)
@@ -156,17 +152,17 @@ func (m *manifest) lost(last int64, next uint64) Finding {
 	return f
 }
 
-// reserve is how many offsets a manifest of an open journal sets aside for the
-// segment that is being written: more than it is likely to hold.
+// reserve is how many offsets the manifest of an open journal sets aside for the open
+// segment: more than it is likely to need.
 func (j *Journal) reserve() uint64 { return uint64(max(j.o.SegmentBytes/16, 1<<16)) }
 
-// changedLocked has the manifest written soon.
+// changedLocked requests that the manifest is written.
 func (j *Journal) changedLocked() {
 	j.manifest.dirty = true
-	j.wakeMaintenance()
+	wake(j.kick)
 }
 
-// saveManifest writes the manifest if the segments are others than it lists.
+// saveManifest writes the manifest if it lists other segments than there are.
 func (j *Journal) saveManifest(closed bool) {
 	j.mu.Lock()
 	if !j.manifest.dirty && !closed {
@@ -195,8 +191,8 @@ func (j *Journal) saveManifest(closed bool) {
 	}
 }
 
-// manifestRetry is how many records are appended after a manifest could not be written
-// until it is tried again, unless a segment changes before.
+// manifestRetry is how many records are appended, if no segment changes, before a manifest
+// that could not be written is tried again.
 const manifestRetry = 1 << 10
 
 func (s *segment) entryLocked() entry {
@@ -219,16 +215,14 @@ func (s *segment) entryLocked() entry {
 	return e
 }
 
-// takeEntry fills s, a sealed segment whose file has e's id and length, with what
-// the manifest says.
+// takeEntry fills s, a sealed segment whose file has e's id and length, from the manifest.
 func (s *segment) takeEntry(e *entry) {
 	s.end, s.size, s.footer = e.end, e.framesEnd, e.size-e.framesEnd
 	s.minTime, s.maxTime, s.timed = e.minTime, e.maxTime, e.flags&entryTimed != 0
 	s.written, s.keyless = time.Unix(0, e.written), e.flags&entryKeyless != 0
 }
 
-// recoverManifest reads the manifest for recover. Without one that is sound the
-// footers tell what it would.
+// recoverManifest reads the manifest. Without a sound one the footers are used.
 func (j *Journal) recoverManifest(segments int) (*manifest, error) {
 	m, err := readManifest(j.fs, j.dir)
 	var newer *UnsupportedError
@@ -245,8 +239,8 @@ func (j *Journal) recoverManifest(segments int) (*manifest, error) {
 	return &manifest{}, nil
 }
 
-// compare reports the segments that the manifest lists and the folder lacks, at
-// either end; findMissing has those between. The next offset never goes back.
+// compare reports listed segments that are missing at either end; findMissing reports those
+// between. The next offset never goes back.
 func (j *Journal) compare(m *manifest) error {
 	first, last := j.next, int64(-1)
 	if n := len(j.segs); n > 0 {

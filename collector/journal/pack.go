@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"time"
@@ -14,17 +15,14 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// packBytes is how many bytes of lines a packed frame has, unless a frame that
-// was written had more.
+// packBytes is how many bytes of lines a packed frame has, unless a frame had more.
 const packBytes = 256 << 10
 
-// errNotSmaller says that a segment stays as it is.
+// errNotSmaller leaves a segment as it is.
 var errNotSmaller = errors.New("packed, it would not be smaller")
 
-// packAll packs the sealed segments, the oldest first, whenever one is sealed,
-// until stop is closed.
+// packAll packs sealed segments, the oldest first, until stop is closed.
 func (j *Journal) packAll() {
-	defer close(j.packerDone)
 	for {
 		for s := j.nextUnpacked(); s != nil; s = j.nextUnpacked() {
 			err := j.pack(s)
@@ -57,9 +55,8 @@ func (j *Journal) nextUnpacked() *segment {
 	return nil
 }
 
-// pack replaces the file of a sealed segment by one with the same records in
-// packed frames. Its name is the original's until the copy is durable and has
-// been compared.
+// pack replaces the file of a sealed segment by a copy with packed frames, once the copy is
+// durable and compared.
 func (j *Journal) pack(s *segment) error {
 	src, err := j.fs.OpenFile(j.path(s.first, extSealed), os.O_RDWR, 0) // written to by discard only
 	if err != nil {
@@ -83,7 +80,6 @@ func (j *Journal) pack(s *segment) error {
 	return nil
 }
 
-// swap puts the packed copy in the segment's place.
 func (j *Journal) swap(s *segment, p *packer, path string) error {
 	j.deleting.Lock()
 	defer j.deleting.Unlock()
@@ -115,7 +111,6 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 	return nil
 }
 
-// packer writes the packed copy of a segment.
 type packer struct {
 	dst  disk.File
 	enc  *zstd.Encoder
@@ -133,8 +128,8 @@ type packer struct {
 	sum        uint32 // CRC-32C of all lines
 }
 
-// writePacked copies the records of s to a new durable file. It takes half of a
-// processor at most.
+// writePacked copies the records of s to a new durable file. It takes at most half of a
+// processor.
 func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer, err error) {
 	var w walker
 	w.Open(src, j.path(s.first, extSealed), s.size)
@@ -148,8 +143,8 @@ func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
-	// The least level packs lines almost as well as the next one, in about 0.6 of
-	// the time. A frame has a checksum of its own.
+	// The least level packs lines almost as well as the next one, in 0.6 of the time. A
+	// frame has its own checksum.
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
 		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(packBytes))
 	if err != nil {
@@ -158,32 +153,16 @@ func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer
 	defer enc.Close()
 	p = &packer{dst: dst, enc: enc, size: segmentHeaderSize, from: math.MaxUint64, min: math.MaxInt64, max: math.MinInt64}
 	p.h.ID, p.summary = sh.ID, newSummary(sh.ID, s.first)
-	begin := time.Now()
-	for w.Pos < w.Limit {
-		h, err := w.Header()
-		if err != nil {
-			return nil, err
-		}
-		if h.First >= s.end { // rolled back by a write error
-			break
+	if err := w.each(j.pause, func(h *recordlog.Frame, frame []byte) error {
+		if h.First >= s.end { // a write error that was rolled back
+			return io.EOF
 		}
 		if what := h.Unknown(); what != "" || h.Codec != recordlog.CodecNone {
-			return nil, fmt.Errorf("a frame has %s", what)
+			return fmt.Errorf("a frame has %s", what)
 		}
-		body, err := w.Body(&h)
-		if err != nil {
-			return nil, err
-		}
-		wrote := p.size
-		if err := p.add(&h, body); err != nil {
-			return nil, err
-		}
-		if p.size > wrote {
-			if err := j.pause(time.Since(begin)); err != nil {
-				return nil, err
-			}
-			begin = time.Now()
-		}
+		return p.add(h, frame[frameHeaderSize:])
+	}); err != nil {
+		return nil, err
 	}
 	if err := p.flush(); err != nil {
 		return nil, err
@@ -199,7 +178,7 @@ func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer
 	return p, dst.Sync()
 }
 
-// pause waits for d, or returns os.ErrClosed when the journal is being closed.
+// pause waits for d, or returns os.ErrClosed when the journal is closing.
 func (j *Journal) pause(d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -211,8 +190,7 @@ func (j *Journal) pause(d time.Duration) error {
 	}
 }
 
-// add adds the frame h, unless its first key's batch goes on behind it to one
-// that is begun already.
+// add adds the frame h. A batch that continues in the next frame begins a packed frame.
 func (p *packer) add(h *recordlog.Frame, body []byte) error {
 	goesOn := false
 	for _, k := range parseKeys(nil, h, body) {
@@ -235,7 +213,7 @@ func (p *packer) add(h *recordlog.Frame, body []byte) error {
 	return nil
 }
 
-// appendShifted appends a key section of n keys with by added to their indexes.
+// appendShifted appends a key section of n keys with their indexes raised by by.
 func appendShifted(dst, section []byte, n, by int) []byte {
 	start := len(dst)
 	dst = append(dst, section...)
@@ -247,7 +225,7 @@ func appendShifted(dst, section []byte, n, by int) []byte {
 	return dst
 }
 
-// flush writes the frame gathered, if there is one.
+// flush writes the gathered frame, if there is one.
 func (p *packer) flush() error {
 	if p.h.Records == 0 {
 		return nil
@@ -272,7 +250,7 @@ func (p *packer) flush() error {
 	return nil
 }
 
-// comparePacked reads the copy back: it is about to be the only one.
+// comparePacked reads the copy back before it becomes the only one.
 func (j *Journal) comparePacked(s *segment, p *packer, path string) error {
 	f, err := j.fs.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -285,19 +263,12 @@ func (j *Journal) comparePacked(s *segment, p *packer, path string) error {
 		return err
 	}
 	sum := uint32(0)
-	for begin := time.Now(); w.Pos < w.Limit; begin = time.Now() {
-		h, err := w.Header()
-		if err != nil {
-			return err
-		}
-		lines, err := w.lines(&h)
-		if err != nil {
-			return err
-		}
+	if err := w.each(j.pause, func(h *recordlog.Frame, frame []byte) error {
+		lines, err := linesOf(h, frame[frameHeaderSize:], &w.plain, path, w.Pos)
 		sum = recordlog.Extend(sum, lines)
-		if err := j.pause(time.Since(begin)); err != nil {
-			return err
-		}
+		return err
+	}); err != nil {
+		return err
 	}
 	if sum != p.sum {
 		return errors.New("the copy is not the same")

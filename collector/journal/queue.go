@@ -1,6 +1,6 @@
 package journal
 
-// waiter is one caller on its way through the journal.
+// waiter is one call that waits in a queue.
 type waiter struct {
 	next  *waiter
 	ready chan struct{} // capacity 1; sent to once per wait
@@ -28,9 +28,9 @@ const (
 	leading           // has been handed the writer role
 )
 
-// queue holds those who wait for the writer role to be free, in order.
+// queue is the calls that wait for a role, in order.
 type queue struct {
-	busy       bool // somebody has the writer role
+	busy       bool // a call has the role
 	head, tail *waiter
 }
 
@@ -97,7 +97,7 @@ func (j *Journal) handOnLocked() {
 	j.queue.busy = false
 }
 
-// acquire takes the writer role, behind those who wait already.
+// acquire takes the writer role after those that wait already.
 func (j *Journal) acquire() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -114,7 +114,7 @@ func (j *Journal) acquire() {
 	j.releaseLocked(w)
 }
 
-// release gives back what acquire took.
+// release returns the writer role.
 func (j *Journal) release() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

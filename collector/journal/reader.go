@@ -22,8 +22,7 @@ type Frame struct {
 	Lines   []byte // canonical lines, each ended by '\n'; valid until the reader's next call
 }
 
-// Gap is the error by which a Reader says that records are missing. The reader
-// has moved behind the gap; the next call goes on at To.
+// Gap is the error of a Reader for missing records. The next call continues at To.
 type Gap struct {
 	From, To uint64 // the records [From, To) are missing; To < From: the cursor was ahead of the journal
 	Reason   string // what happened, naming the file where there is one
@@ -44,17 +43,15 @@ func (g *Gap) Missed() uint64 {
 	return g.To - g.From
 }
 
-// Reader walks the records of a Journal by a cursor of its own. It is for one
-// goroutine at a time; whoever made it closes it. It may outlive the Journal.
+// Reader reads the records of a Journal from a cursor of its own. One goroutine at a time
+// may use it, and its creator closes it. It may outlive the Journal.
 //
-//  1. Frames come in order of offsets, without overlap.
-//  2. Every record at or behind the cursor is in a frame, in a [*Gap], or in a
-//     frame that SetTimeRange excludes.
-//  3. After a *Gap the caller calls again. Any other error of the file is
-//     returned again at most twice; then what cannot be read becomes a Gap. An
-//     *UnsupportedError stays.
-//  4. Segments that retention deletes while the reader is inside are read to
-//     their end, as their file is kept until then.
+//  1. Frames come in the order of offsets, without overlap.
+//  2. Every record at or after the cursor is in a frame, in a [*Gap], or in a frame that
+//     SetTimeRange excludes.
+//  3. After a *Gap the caller calls again. Another error of the file comes at most three
+//     times; then what cannot be read becomes a Gap. An *UnsupportedError stays.
+//  4. A segment that retention deletes while the reader is in it is read to its end.
 type Reader struct {
 	j        *Journal
 	minTime  int64
@@ -70,18 +67,18 @@ type Reader struct {
 	packed bool     // the file is the packed one
 	file   disk.File
 	walk   walker
-	end    uint64 // offset behind the records within walk.Limit
+	end    uint64 // offset after the records within walk.Limit
 	span   times  // of the frames walked so far
 }
 
-// times gathers the time range of a segment that is walked as a whole.
+// times is the time range of a segment that is read as a whole.
 type times struct {
 	whole    bool // walked from its first frame, nothing damaged
 	min, max int64
 }
 
-// NewReader returns a reader whose first frame begins at offset from, or behind
-// it when that is gone.
+// NewReader returns a reader whose first frame begins at offset from, or after it if that
+// is gone.
 func (j *Journal) NewReader(from uint64) *Reader {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -89,16 +86,15 @@ func (j *Journal) NewReader(from uint64) *Reader {
 	return &Reader{j: j, next: from, minTime: math.MinInt64, maxTime: math.MaxInt64, wake: make(chan struct{}, 1)}
 }
 
-// SetTimeRange makes the reader skip the frames that have no record between min
-// and max, in unix nanoseconds, both included. Other records of the remaining
-// frames still come.
+// SetTimeRange makes the reader skip frames without a record from min to max, both
+// included, in unix nanoseconds. Frames are not cut.
 func (r *Reader) SetTimeRange(min, max int64) { r.minTime, r.maxTime = min, max }
 
-// Offset returns the cursor: the offset behind the last frame returned, skipped
-// or reported missing.
+// Offset returns the cursor: the offset after the last frame that was returned, skipped or
+// reported missing.
 func (r *Reader) Offset() uint64 { return r.next }
 
-// Close gives the reader's file back. It must not run during another call.
+// Close closes the reader's file. It must not run during another call.
 func (r *Reader) Close() error {
 	if errors.Is(r.err, os.ErrClosed) {
 		return nil
@@ -112,8 +108,8 @@ func (r *Reader) Close() error {
 	return r.leave()
 }
 
-// Next returns the next frame. At the end it waits until records are stored,
-// ctx ends, or the journal is closed, which is io.EOF.
+// Next returns the next frame. At the end it waits until records are stored, ctx ends, or
+// the journal is closed, which is io.EOF.
 func (r *Reader) Next(ctx context.Context) (Frame, error) {
 	for {
 		f, ok, err := r.TryNext()
@@ -132,7 +128,7 @@ func (r *Reader) Next(ctx context.Context) (Frame, error) {
 	}
 }
 
-// startWaiting asks to be woken by the next commit; false: there is news.
+// startWaiting registers for the next commit; false: there are new records already.
 func (r *Reader) startWaiting() bool {
 	r.j.mu.Lock()
 	defer r.j.mu.Unlock()
@@ -159,21 +155,17 @@ func (r *Reader) stopWaiting() {
 	}
 }
 
-// wakeReadersLocked wakes every reader that waits.
 func (j *Journal) wakeReadersLocked() {
 	for i, r := range j.waiting {
 		r.waiting = false
 		j.waiting[i] = nil
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
+		wake(r.wake)
 	}
 	j.waiting = j.waiting[:0]
 }
 
-// TryNext returns the next frame; false with a nil error means that there is
-// none yet. The error is as from Next.
+// TryNext returns the next frame; false with a nil error: there is none yet. The error is
+// as from Next.
 func (r *Reader) TryNext() (Frame, bool, error) {
 	r.endLoan()
 	for r.err == nil {
@@ -234,13 +226,13 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 	return Frame{}, false, r.err
 }
 
-// endLoan is the end of the time in which the caller may use the frame before.
+// endLoan ends the caller's use of the last frame.
 func (r *Reader) endLoan() {
 	pool.Overwrite(r.lent)
 	r.lent = nil
 }
 
-// cutBefore removes the records of f before offset, which lies inside f.
+// cutBefore removes the records of f before offset, which is in f.
 func (f *Frame) cutBefore(offset uint64) {
 	for f.First < offset {
 		f.Lines = f.Lines[lineEnd(f.Lines):]
@@ -249,7 +241,7 @@ func (f *Frame) cutBefore(offset uint64) {
 	}
 }
 
-// gap moves the cursor to offset to and returns the error that says so.
+// gap moves the cursor to to and returns the error that says so.
 func (r *Reader) gap(to uint64, reason string) error {
 	g := &Gap{From: r.next, To: to, Reason: reason}
 	r.next = to

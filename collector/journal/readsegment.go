@@ -13,7 +13,7 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// enter opens the segment that holds the cursor; false: there is none yet.
+// enter opens the segment that has the cursor; false: there is none yet.
 func (r *Reader) enter() (bool, error) {
 	j := r.j
 	j.mu.Lock()
@@ -88,8 +88,8 @@ func (r *Reader) enter() (bool, error) {
 	return true, nil
 }
 
-// seek returns a position at or before the frame that holds the cursor in s, a sealed
-// segment of which only the footer knows where its frames are.
+// seek returns a position at or before the frame with the cursor in s, whose frame
+// positions only the footer has.
 func (r *Reader) seek(s *segment, f disk.File, path string) int64 {
 	size, err := f.Size()
 	if err != nil {
@@ -105,7 +105,7 @@ func (r *Reader) seek(s *segment, f disk.File, path string) int64 {
 	return s.seekLocked(r.next)
 }
 
-// framesEnd returns where the frames of a sealed segment end.
+// framesEnd returns where the frames of a segment end.
 func framesEnd(f disk.File, path string) (int64, error) {
 	size, err := f.Size()
 	if err != nil {
@@ -117,7 +117,7 @@ func framesEnd(f disk.File, path string) (int64, error) {
 	return size, nil
 }
 
-// enterFailed decides what an error of opening s means.
+// enterFailed handles an error of opening s.
 func (r *Reader) enterFailed(s *segment, err error) (bool, error) {
 	r.j.mu.Lock()
 	gone, end := s.gone, s.end
@@ -132,8 +132,8 @@ func (r *Reader) enterFailed(s *segment, err error) (bool, error) {
 	return false, r.gap(end, fmt.Sprintf("segment cannot be opened: %v", err))
 }
 
-// extend is called at the end of what the walker may read. It takes in what was
-// committed since, or leaves a segment that is finished; false: no news.
+// extend adds what was committed since to what may be read, or leaves a finished segment;
+// false: neither.
 func (r *Reader) extend() (bool, error) {
 	j, s := r.j, r.seg
 	j.mu.Lock()
@@ -163,8 +163,7 @@ func (r *Reader) extend() (bool, error) {
 	return true, nil
 }
 
-// damaged is called when no frame can be read at the walker's place. It moves to
-// the next one that can, and returns a Gap when records are lost by that.
+// damaged moves to the next readable frame, and returns a Gap if records are lost.
 func (r *Reader) damaged(err error) error {
 	r.span.whole = false
 	at := r.walk.Pos
@@ -190,11 +189,11 @@ func (r *Reader) damaged(err error) error {
 	return nil
 }
 
-// damagedBody is called when the body of h cannot be returned.
+// damagedBody is damaged for the body of h.
 func (r *Reader) damagedBody(h *recordlog.Frame, err error) error {
 	var unsupported *UnsupportedError
 	switch {
-	case recordlog.IsDamage(err): // the walker is behind it
+	case recordlog.IsDamage(err): // the walker is past it
 		r.span.whole = false
 		return r.gap(h.End(), fmt.Sprintf("frame before byte %d of %s is damaged", r.walk.Pos, r.walk.Path()))
 	case errors.As(err, &unsupported):
@@ -204,7 +203,6 @@ func (r *Reader) damagedBody(h *recordlog.Frame, err error) error {
 	return r.damaged(err)
 }
 
-// leave closes the current segment's file.
 func (r *Reader) leave() error {
 	if r.seg == nil {
 		return nil

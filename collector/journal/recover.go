@@ -14,7 +14,7 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// Recovery is what Open found in the folder and what it did about it.
+// Recovery is what Open found and did.
 type Recovery struct {
 	Segments int           // kept
 	Bytes    int64         // in them
@@ -22,15 +22,14 @@ type Recovery struct {
 	Next     uint64        // offset of the next record
 	Scanned  int64         // bytes that were read frame by frame
 	Took     time.Duration // until appends were possible
-	Findings []Finding     // everything out of the ordinary, in the order of the files
+	Findings []Finding     // in the order of the files
 }
 
 func (j *Journal) find(f Finding) { j.recovery.Findings = append(j.recovery.Findings, f) }
 
 func (j *Journal) findAll(list []Finding) { j.recovery.Findings = append(j.recovery.Findings, list...) }
 
-// recover fills j.segs, j.next and j.writer.seg from the folder. Nothing runs
-// concurrently.
+// recover fills j.segs, j.next and j.writer.seg from the folder. Nothing runs concurrently.
 func (j *Journal) recover() error {
 	begin := time.Now()
 	j.scannedKeys = make(map[uint64][]keyed)
@@ -70,8 +69,8 @@ func (j *Journal) recover() error {
 	return nil
 }
 
-// listSegments returns the segment files by first offset, one per offset, and
-// the least offset that new records may get as far as names tell.
+// listSegments returns the segment files by first offset, one per offset, and the least
+// possible next offset as far as names tell.
 func (j *Journal) listSegments() (files []candidate, lowest uint64, err error) {
 	entries, err := j.fs.List(j.dir)
 	if err != nil {
@@ -123,8 +122,8 @@ func (j *Journal) listSegments() (files []candidate, lowest uint64, err error) {
 	return files, lowest, nil
 }
 
-// recoverSealed takes in a sealed segment by its header and what the manifest says,
-// or its footer. Damage is left to the readers.
+// recoverSealed adds a sealed segment by its header and the manifest, or its footer.
+// Readers find damage.
 func (j *Journal) recoverSealed(c candidate, end uint64, listed *entry) error {
 	s := &segment{
 		first: c.first, end: end, size: c.size, written: c.written,
@@ -167,7 +166,7 @@ func (j *Journal) recoverSealed(c candidate, end uint64, listed *entry) error {
 	return nil
 }
 
-// take fills s with what its footer says.
+// take fills s from its footer.
 func (s *segment) take(foot *recordlog.Footer) {
 	s.id, s.end = foot.ID, foot.End
 	s.size, s.footer = foot.FramesEnd(), s.size-foot.FramesEnd()
@@ -190,8 +189,8 @@ func (j *Journal) addSegment(s *segment) {
 	j.next = max(j.next, s.end)
 }
 
-// recoverWhole reads a segment frame by frame: the last one, and those that a
-// crash left unsealed.
+// recoverWhole reads a segment frame by frame: the last one, and those that a crash left
+// unsealed.
 func (j *Journal) recoverWhole(c candidate, limit uint64, last bool) error {
 	flag := os.O_RDWR
 	if c.ext == extSealed {
@@ -208,8 +207,7 @@ func (j *Journal) recoverWhole(c candidate, limit uint64, last bool) error {
 	return err
 }
 
-// recoverFile does recoverWhole's work; kept says that f belongs to a segment
-// that is written on.
+// recoverFile does recoverWhole's work; kept: f belongs to a segment that is written on.
 func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool) (kept bool, err error) {
 	sc, err := scan(f, j.path(c.first, c.ext), c, limit, j.o.MaxKeys)
 	j.recovery.Scanned += c.size
@@ -245,8 +243,8 @@ func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool)
 	return j.writeOn(c, f, &sc, s, last)
 }
 
-// leaveOut removes or quarantines a segment of which there is nothing to keep. The
-// name still holds the offset, see listSegments.
+// leaveOut removes or quarantines a segment with nothing to keep. Its name still counts,
+// see listSegments.
 func (j *Journal) leaveOut(c candidate, sc *scanned, last bool) error {
 	if c.size > segmentHeaderSize && !sc.Zero {
 		return j.quarantine(c, "it holds no whole frame")
@@ -264,9 +262,8 @@ func (j *Journal) leaveOut(c candidate, sc *scanned, last bool) error {
 	return nil
 }
 
-// writeOn cuts the torn tail of an open segment and makes it the one that is written
-// to if it is the last and may be, or else has it sealed. kept says that f belongs
-// to it from now on.
+// writeOn cuts the torn tail of an open segment. The last one is written on if it may be;
+// others are sealed. kept: f belongs to it from now on.
 func (j *Journal) writeOn(c candidate, f disk.File, sc *scanned, s *segment, last bool) (kept bool, err error) {
 	good := sc.GoodEnd()
 	if sc.Newer != "" {
@@ -289,8 +286,8 @@ func (j *Journal) writeOn(c candidate, f disk.File, sc *scanned, s *segment, las
 			}
 		}
 	}
-	// Whether it is durable, and its name, is for the next fsync: behind a disk
-	// that is busy one would take longer than all the rest.
+	// The next fsync makes it and its name durable: on a busy disk an fsync here would take
+	// longer than all the rest.
 	s.synced, s.named = s.first, false
 	j.addSegment(s)
 	s.file = f
@@ -299,14 +296,14 @@ func (j *Journal) writeOn(c candidate, f disk.File, sc *scanned, s *segment, las
 		j.writer.seg = s
 		return true, nil
 	}
-	// The keeper seals it. What was cut is not written over: without an fsync a
-	// power cut might leave a mixture of both.
+	// Maintenance seals it. What was cut is not overwritten: a power cut might leave a
+	// mixture.
 	s.retired = true
 	return true, nil
 }
 
-// straightenTimes corrects times that have not come yet, as of a clock that was
-// ahead: by them a segment would be kept for long, and those behind it with it.
+// straightenTimes corrects times in the future, from a clock that was ahead: retention
+// would keep the segment, and those after it, for too long.
 func (j *Journal) straightenTimes(now time.Time) {
 	limit := now
 	for _, s := range slices.Backward(j.segs) {

@@ -10,9 +10,9 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// repair sets aside an open segment that is damaged in its middle, and puts a
-// sealed one with its sound frames in its place. When that cannot be written,
-// the damaged one is sealed as it is.
+// repair sets aside an open segment that is damaged in its middle, and replaces it by a
+// sealed one with its sound frames. If that cannot be written, the damaged one is sealed as
+// it is.
 func (j *Journal) repair(c candidate, f disk.File, sc *scanned, s *segment) error {
 	j.findAll(sc.Findings(c.name(), false))
 	s.retired, s.settled, s.sealed, s.marks = true, true, true, nil
@@ -42,8 +42,8 @@ func (j *Journal) repair(c candidate, f disk.File, sc *scanned, s *segment) erro
 	return nil
 }
 
-// copySpans writes the sound frames of f and a footer to a new durable file. It
-// returns where the frames end and the length of what follows.
+// copySpans writes the sound frames of f and a footer to a new durable file. It returns
+// where the frames end and the length of the footer.
 func (j *Journal) copySpans(c candidate, f disk.File, sc *scanned) (size, footer int64, err error) {
 	path := j.path(c.first, extFix)
 	h := recordlog.Header{Kind: recordlog.JournalSegment, ID: sc.ID, First: c.first, Created: sc.created.UnixNano(), Prev: sc.Header.Prev}
@@ -68,7 +68,7 @@ func (j *Journal) copySpans(c candidate, f disk.File, sc *scanned) (size, footer
 	return size, footer, err
 }
 
-// quarantine renames a file so that it is kept but not read.
+// quarantine renames a file that is kept and not read.
 func (j *Journal) quarantine(c candidate, why string) error {
 	target, err := recordlog.MoveAside(j.fs, j.dir, c.name())
 	if err == nil {
@@ -77,8 +77,8 @@ func (j *Journal) quarantine(c candidate, why string) error {
 	return err
 }
 
-// finishFix completes or undoes a repair that a crash interrupted: the copy
-// counts once the original has been set aside.
+// finishFix completes or undoes an interrupted repair: the copy counts once the original is
+// set aside.
 func (j *Journal) finishFix(files []candidate, c candidate) ([]candidate, error) {
 	if slices.ContainsFunc(files, func(o candidate) bool { return o.first == c.first }) {
 		if err := j.removeFile(j.path(c.first, extFix)); err != nil {

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -11,9 +12,7 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// The form of the files is that of package recordlog.
 type (
-	// Finding is one thing out of the ordinary in a journal's folder.
 	Finding = recordlog.Finding
 	// FindingKind says what a Finding is about.
 	FindingKind = recordlog.FindingKind
@@ -25,11 +24,10 @@ const (
 	segmentHeaderSize = recordlog.HeaderSize
 	frameHeaderSize   = recordlog.FrameHeaderSize
 
-	// flagPacked is in the header of a segment that was rewritten with fewer frames
-	// and codec 1.
+	// flagPacked is in the header of a segment that was rewritten with packed frames.
 	flagPacked = 1
 
-	// maxLines leaves room for a key in a frame of one batch.
+	// maxLines leaves room for a key in the frame of a batch.
 	maxLines = recordlog.MaxBody - keyHeaderSize - keyEventsSize - MaxKeyBytes
 )
 
@@ -74,7 +72,40 @@ func linesOf(h *recordlog.Frame, body []byte, plain *[]byte, path string, pos in
 	return lines, nil
 }
 
-// resync moves to the next frame whose first offset is least or more.
+// each calls f with every frame up to the limit and its bytes, which were checked, until
+// f returns an error; io.EOF ends it early. It calls pause with the time that each
+// mebibyte took.
+func (w *walker) each(pause func(time.Duration) error, f func(h *recordlog.Frame, frame []byte) error) error {
+	begin, paused := time.Now(), w.Pos
+	for w.Pos < w.Limit {
+		h, err := w.Header()
+		var frame []byte
+		if err == nil {
+			frame, err = w.Bytes(w.Pos, int(h.Size()))
+		}
+		if err == nil {
+			_, err = w.Body(&h)
+		}
+		if err == nil {
+			err = f(&h, frame)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if w.Pos-paused >= 1<<20 {
+			if err := pause(time.Since(begin)); err != nil {
+				return err
+			}
+			begin, paused = time.Now(), w.Pos
+		}
+	}
+	return nil
+}
+
+// resync moves to the next frame whose first offset is at least least.
 func (w *walker) resync(least uint64) error {
 	return w.Resync(func(h *recordlog.Frame) bool { return h.First >= least && w.Fits(h) })
 }
@@ -87,8 +118,7 @@ var unpacker = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-// unpack appends the packed lines, which have the given length when unpacked, to
-// dst, or returns ErrDamaged.
+// unpack appends the unpacked lines, of the given length, to dst, or returns ErrDamaged.
 func unpack(dst, packed []byte, unpacked int) ([]byte, error) {
 	var h zstd.Header
 	if err := h.Decode(packed); err != nil || !h.HasFCS || h.FrameContentSize != uint64(unpacked) {
@@ -113,9 +143,8 @@ type scanned struct {
 	sections []Finding // sections that verify has found damaged
 }
 
-// scan reads the segment c in f, whose records have offsets below limit. It keeps
-// the last maxKeys keys and perhaps more. The error is an UnsupportedError; all
-// else is in the result.
+// scan reads the segment c in f, whose offsets are below limit. It keeps at least the last
+// maxKeys keys. The error is an UnsupportedError; all else is in the result.
 func scan(f disk.File, path string, c candidate, limit uint64, maxKeys int) (scanned, error) {
 	sc := scanned{created: c.written}
 	var err error
@@ -143,8 +172,8 @@ func scan(f disk.File, path string, c candidate, limit uint64, maxKeys int) (sca
 
 func (sc *scanned) packed() bool { return sc.Sound && sc.Header.Flags&flagPacked != 0 }
 
-// cutUnfinished leaves out a batch at the end that has a key and not all of its
-// frames: it was not acknowledged, and will be sent again under that key.
+// cutUnfinished removes a batch at the end that has a key and not all of its frames: it was
+// not acknowledged, and will be sent again under that key.
 func (sc *scanned) cutUnfinished() {
 	n := len(sc.keys)
 	if n == 0 || sc.Broken() || sc.Newer != "" || sc.keys[n-1].first+uint64(sc.keys[n-1].records) <= sc.End {
@@ -158,8 +187,8 @@ func (sc *scanned) cutUnfinished() {
 	}
 }
 
-// forgetDamaged leaves out the keys of batches that are not whole. They may never
-// have been acknowledged: sent again, such a batch must be stored.
+// forgetDamaged removes the keys of batches that are not whole: sent again, such a batch
+// must be stored.
 func (sc *scanned) forgetDamaged() {
 	sc.keys = slices.DeleteFunc(sc.keys, func(k keyed) bool {
 		end := k.first + uint64(k.records)
@@ -167,7 +196,7 @@ func (sc *scanned) forgetDamaged() {
 	})
 }
 
-// A candidate is a segment file as it was listed.
+// A candidate is a listed segment file.
 type candidate struct {
 	first   uint64
 	ext     string

@@ -13,8 +13,8 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// A sealed segment has a section of the keys that were remembered when it was
-// sealed, so that Open need not read its frames. docs/FORMAT.md has the same table.
+// A sealed segment has a section of the keys remembered at that time, so that Open need not
+// read its frames. docs/FORMAT.md has the same table.
 //
 //	Entry of the key section, 40 bytes, in the order of offsets
 //	       0    16  first half of the key's SHA-256
@@ -27,27 +27,26 @@ const keyEntrySize = 40
 const (
 	// blockBytes is how many bytes of frames are one block of a footer.
 	blockBytes = packBytes
-	// minute is the first length of a step of the counts.
+	// minute is the first step of the counts.
 	minute = int64(time.Minute)
-	// maxCounts bounds the counts of a footer: beyond, steps become longer.
+	// maxCounts bounds the counts of a footer: beyond, the step is doubled.
 	maxCounts = 16 << 10
 )
 
-// summary gathers the footer of a segment from its frames.
 type summary struct {
 	foot   recordlog.Footer
 	counts map[recordlog.Count]uint32 // by step and level
 	sum    uint32                     // of the frames
 	pos    int64                      // their end
 
-	// the line before: those beside it are mostly of the same step and level
+	// the line before: the next one mostly has the same step and level
 	prefix [len(prefixOf)]byte
 	level  string
 	last   recordlog.Count
 	n      uint32 // lines like it, not yet in counts
 }
 
-// prefixOf is the beginning of a canonical line up to the minute of its time.
+// prefixOf is the beginning of a canonical line, up to the minute.
 const prefixOf = `{"time":"2006-01-02T15:04`
 
 func newSummary(id, first uint64) *summary {
@@ -56,8 +55,7 @@ func newSummary(id, first uint64) *summary {
 	return s
 }
 
-// add adds the frame h at s.pos, whose lines are as given when unpacked. frame is
-// all its bytes.
+// add adds the frame h at s.pos. frame is all its bytes, lines its unpacked lines.
 func (s *summary) add(h *recordlog.Frame, frame, lines []byte) {
 	f := &s.foot
 	n := len(f.Blocks)
@@ -111,8 +109,7 @@ func (s *summary) count(line []byte, at int64) {
 	s.level, s.last, s.n = text, c, 1
 }
 
-// levelText returns the level of a canonical line that begins with a time, or
-// nothing.
+// levelText returns the level of a canonical line that begins with a time, or nothing.
 func levelText(line []byte) []byte {
 	rest := line[min(len(prefixOf)+len(`:05.000000000Z",`), len(line)):]
 	const key = `"level":"`
@@ -128,7 +125,7 @@ func levelText(line []byte) []byte {
 	return nil
 }
 
-// flush books the lines that are like the last one.
+// flush adds the lines that are like the last one to counts.
 func (s *summary) flush() {
 	if s.n > 0 {
 		s.counts[s.last] += s.n
@@ -153,8 +150,7 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// end returns the key section and the footer, which follow the frames, and the
-// length of both.
+// end returns the key section and the footer, which follow the frames.
 func (s *summary) end(keys []keyed, written time.Time) []byte {
 	s.flush()
 	f := &s.foot
@@ -177,8 +173,7 @@ func (s *summary) end(keys []keyed, written time.Time) []byte {
 	return f.Append(section)
 }
 
-// maxFooter bounds the length of what end returns for a segment with that many records
-// and keys, in so many bytes of frames.
+// maxFooter bounds the length of what end returns.
 func maxFooter(records uint64, keys int, frames int64) int64 {
 	blocks := frames/blockBytes + 1
 	return recordlog.FooterSize(2, int(blocks), int(min(records, maxCounts))) + keyEntrySize*int64(keys)
@@ -192,7 +187,6 @@ func (k *keyed) append(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, k.events)
 }
 
-// readKeys returns the keys of a sealed segment.
 func readKeys(f disk.File, foot *recordlog.Footer) ([]keyed, error) {
 	s := foot.Section(recordlog.KeysSection)
 	if s.Len > keyEntrySize*int64(maxKeys) {
@@ -215,35 +209,23 @@ func readKeys(f disk.File, foot *recordlog.Footer) ([]keyed, error) {
 	return keys, nil
 }
 
-// writeFooter reads the frames of f, a segment of that size without a footer, and
-// writes its footer. It takes half of a processor at most until pause fails. It
-// returns the length of what it wrote.
+// writeFooter reads the frames of f, a segment of that size, and writes and syncs its
+// footer, whose length it returns. It takes at most half of a processor until pause fails.
 func (j *Journal) writeFooter(f disk.File, path string, id, first uint64, size int64, keys []keyed, written time.Time) (n int64, err error) {
 	var w walker
 	w.Open(f, path, size)
 	w.Expect(id)
 	s := newSummary(id, first)
-	begin := time.Now()
-	for paused := int64(0); w.Pos < size; {
-		h, err := w.Header()
-		if err != nil {
-			return 0, err
-		}
+	// A journal that is closing does not wait.
+	pause := func(d time.Duration) error { _ = j.pause(d); return nil }
+	if err := w.each(pause, func(h *recordlog.Frame, frame []byte) error {
 		if h.Codec != recordlog.CodecNone {
-			return 0, errors.New("its frames are packed")
+			return errors.New("its frames are packed")
 		}
-		frame, err := w.Bytes(w.Pos, int(h.Size()))
-		if err == nil {
-			_, err = w.Body(&h)
-		}
-		if err != nil {
-			return 0, err
-		}
-		s.add(&h, frame, frame[frameHeaderSize+h.KeysLen:])
-		if s.pos-paused >= 1<<20 {
-			_ = j.pause(time.Since(begin)) // a journal that is being closed does not wait
-			begin, paused = time.Now(), s.pos
-		}
+		s.add(h, frame, frame[frameHeaderSize+h.KeysLen:])
+		return nil
+	}); err != nil {
+		return 0, err
 	}
 	end := s.end(keys, written)
 	if _, err := f.WriteAt(end, size); err != nil {
@@ -252,9 +234,8 @@ func (j *Journal) writeFooter(f disk.File, path string, id, first uint64, size i
 	return int64(len(end)), f.Sync()
 }
 
-// settleAll seals every retired segment: fsync, footer, fsync, rename, fsync of
-// the folder. One whose fsync fails, or that has an end that cannot be cut off,
-// keeps its name, so that the next Open checks it.
+// settleAll seals every retired segment: fsync, footer, fsync, rename, fsync of the folder.
+// One that cannot be synced or cut keeps its name, so that the next Open checks it.
 func (j *Journal) settleAll() {
 	for {
 		s := j.nextRetired()
@@ -264,10 +245,7 @@ func (j *Journal) settleAll() {
 		if err := j.settle(s); err != nil {
 			j.note(fmt.Errorf("seal segment %s: %w", segmentName(s.first, ""), err))
 		}
-		select {
-		case j.kickPacker <- struct{}{}:
-		default:
-		}
+		wake(j.kickPacker)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// A segment's state is its file's extension; a rename is the transition.
 const (
 	extOpen   = ".open" // being written, or left by a crash
 	extSealed = ".seg"  // complete and fsynced
@@ -22,17 +21,15 @@ const (
 	extPack   = ".pack" // unfinished copy of a sealed segment, packed
 )
 
-// markStep is the least distance in bytes between two marks of a segment that is
-// not packed.
+// markStep is the least distance in bytes between two marks of an unpacked segment.
 const markStep = 1 << 20
 
-// segment is one segment file. first and the file name's digits are the same.
 type segment struct {
 	first uint64
 	id    uint64
 	prev  uint64 // first offset of the segment before; first if none
 
-	file disk.File // nil once sealed; closed by the keeper or Close
+	file disk.File // nil once sealed; closed by maintenance or Close
 
 	// guarded by Journal.mu
 	size       int64     // bytes that readers may see, up to the end of the frames; written by the writer role
@@ -49,36 +46,35 @@ type segment struct {
 	uncut      bool      // a failed append is still in the file, beyond size
 	sealed     bool      // renamed to extSealed
 	packed     bool      // its file is rewritten with codecZstd; size and marks are that file's
-	settled    bool      // retired, and the keeper has closed its file
+	settled    bool      // retired, and maintenance has closed its file
 	gone       bool      // deleted by retention
 	unpackable bool      // not to be tried again
 	named      bool      // its name is durable
 	synced     uint64    // records below are durable
-	syncErr    error     // its fsync failed: never called again
+	syncErr    error     // of its fsync, which is never called again
 	marks      marks     // of its file
 }
 
-// mark says that a frame with the given first offset begins at pos.
+// mark means that a frame with the first offset begins at pos.
 type mark struct {
 	first uint64
 	pos   int64
 }
 
-// marks are some frames of a segment, by offset.
+// marks are some of a segment's frames, by offset.
 type marks []mark
 
-// add marks a frame if it is step bytes or more behind the last one marked.
+// add marks a frame if it is step bytes or more after the last mark.
 func (m *marks) add(first uint64, pos, step int64) {
 	if n := len(*m); n == 0 || pos-(*m)[n-1].pos >= step {
 		*m = append(*m, mark{first, pos})
 	}
 }
 
-// bytesLocked is the size of the file.
+// bytesLocked returns the size of the file.
 func (s *segment) bytesLocked() int64 { return s.size + s.footer }
 
-// isNoSegment reports whether e, in a journal's folder, belongs to the journal and
-// is not of a segment.
+// isNoSegment reports whether e is a file or folder of the journal, but no segment.
 func isNoSegment(e disk.Entry) bool {
 	switch name := strings.TrimSuffix(e.Name, recordlog.ExtNew); name {
 	case recordlog.LockName, idFile, manifestFile:
@@ -91,8 +87,8 @@ func isNoSegment(e disk.Entry) bool {
 
 func segmentName(first uint64, ext string) string { return recordlog.Name(first, ext) }
 
-// parseName splits the name of a segment file. The extension of one that was set
-// aside is ExtBad.
+// parseName splits the name of a segment file. The extension of one that was set aside is
+// ExtBad.
 func parseName(name string) (first uint64, ext string, ok bool) {
 	first, ext, ok = recordlog.ParseName(name)
 	switch {
@@ -108,7 +104,7 @@ func (j *Journal) path(first uint64, ext string) string {
 	return filepath.Join(j.dir, segmentName(first, ext))
 }
 
-// addLocked notes a committed frame of n bytes that ends at offset end.
+// addLocked adds a committed frame of n bytes that ends at offset end.
 func (s *segment) addLocked(first, end uint64, n, minTime, maxTime int64, now time.Time) {
 	if s.end == s.first {
 		s.minTime, s.maxTime, s.timed, s.begun = minTime, maxTime, true, now
@@ -120,7 +116,7 @@ func (s *segment) addLocked(first, end uint64, n, minTime, maxTime int64, now ti
 	s.written = now
 }
 
-// seekLocked returns a position at or before the frame that holds offset.
+// seekLocked returns a position at or before the frame with offset.
 func (s *segment) seekLocked(offset uint64) int64 {
 	if !s.sealed && offset >= s.end {
 		return s.size
@@ -132,8 +128,8 @@ func (s *segment) seekLocked(offset uint64) int64 {
 	return s.marks[i-1].pos
 }
 
-// createSegment makes the file that the record at offset first begins. The
-// caller holds the writer role.
+// createSegment makes the file for records from offset first on. The caller has the writer
+// role.
 func (j *Journal) createSegment(first uint64) (*segment, error) {
 	now := time.Now()
 	h := recordlog.Header{Kind: recordlog.JournalSegment, ID: recordlog.NewID(), First: first, Prev: first, Created: now.UnixNano()}
@@ -162,9 +158,8 @@ func (j *Journal) createSegment(first uint64) (*segment, error) {
 	return s, nil
 }
 
-// retire ends the writing of the current segment, if there is one, and leaves
-// the rest to the keeper. One without records is removed. The caller holds the
-// writer role.
+// retire ends the current segment, if there is one, and removes one without records;
+// maintenance seals it. The caller has the writer role.
 func (j *Journal) retire() {
 	s := j.writer.seg
 	if s == nil {
@@ -182,7 +177,7 @@ func (j *Journal) retire() {
 	}
 	j.mu.Unlock()
 	if !empty {
-		j.wakeMaintenance()
+		wake(j.kick)
 		return
 	}
 	if err := errors.Join(s.file.Close(), j.removeFile(j.path(s.first, extOpen))); err != nil {
@@ -190,7 +185,6 @@ func (j *Journal) retire() {
 	}
 }
 
-// removeFile removes path. A missing file is not an error.
 func (j *Journal) removeFile(path string) error { return recordlog.Remove(j.fs, path) }
 
 // lineEnd returns the length of the first line of b with its '\n'.

@@ -58,7 +58,6 @@ func (j *Journal) Stats() Stats {
 	return st
 }
 
-// note keeps err for Stats.
 func (j *Journal) note(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

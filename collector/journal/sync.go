@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// syncer shares fsyncs: whoever comes first syncs all that is written by then,
-// the others wait for the round that covers them. The fields are guarded by
-// Journal.mu, but work belongs to the round under way.
+// syncer shares fsyncs: the first caller syncs all that is written by then, the others wait
+// for the round that covers them. Journal.mu guards its fields, except that work belongs to
+// the current round.
 type syncer struct {
-	busy  bool       // a round is under way
-	queue queue      // those who wait for a round to end
+	busy  bool       // a round is running
+	queue queue      // waiting for a round to end
 	dirty []*segment // perhaps not durable to their end, oldest first
 	work  []syncTask
 
@@ -20,8 +20,8 @@ type syncer struct {
 	failed   time.Time // when the last one did
 }
 
-// rotatePause is the least time between new segments while no fsync succeeds, so
-// that a broken disk is not filled with files.
+// rotatePause is the least time between new segments while no fsync succeeds, so that a
+// broken disk is not filled with files.
 const rotatePause = time.Second
 
 // mayRotate reports whether a segment whose fsync failed may be replaced now.
@@ -35,9 +35,8 @@ type syncTask struct {
 	name bool // the name is to be made durable too
 }
 
-// syncToLocked returns when the records of s below offset to, and all before
-// them, are durable, or with the error of s's failed fsync. It lets go of mu
-// meanwhile. w is the caller's.
+// syncToLocked returns when the records of s below offset to, and all before them, are
+// durable, or with the error of s's fsync. It releases mu meanwhile.
 func (j *Journal) syncToLocked(w *waiter, s *segment, to uint64) error {
 	y := &j.syncer
 	for s.synced < to && s.syncErr == nil {
@@ -52,7 +51,7 @@ func (j *Journal) syncToLocked(w *waiter, s *segment, to uint64) error {
 		y.busy = true
 		j.syncRoundLocked()
 		y.busy = false
-		// Those whose wait is over leave; the first of the rest leads the next round.
+		// Finished waiters leave; the first of the rest leads the next round.
 		waiting, leader := y.queue, false
 		y.queue = queue{}
 		for o := waiting.pop(); o != nil; o = waiting.pop() {
@@ -71,8 +70,8 @@ func (j *Journal) syncToLocked(w *waiter, s *segment, to uint64) error {
 	return nil
 }
 
-// syncRoundLocked makes durable what is written when it begins. It lets go of
-// mu during the fsyncs; only the holder of syncer.busy may call it.
+// syncRoundLocked makes durable what is written now. It releases mu during fsyncs; only the
+// holder of syncer.busy may call it.
 func (j *Journal) syncRoundLocked() {
 	y := &j.syncer
 	y.work = y.work[:0]
@@ -109,9 +108,8 @@ func (j *Journal) syncRoundLocked() {
 	})
 }
 
-// Sync makes durable all that was stored before the call. It joins an fsync
-// under way where that covers it. An error says that a part of it may not
-// survive a power cut; that part is not tried again.
+// Sync makes durable all that was stored before the call, or joins an fsync that covers it.
+// After an error a part may not survive a power cut; that part is not tried again.
 func (j *Journal) Sync() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -11,22 +11,20 @@ import (
 )
 
 const (
-	// freePiece is how many bytes of a removed file are freed at once. More keep
-	// the file system busy for so long that an fsync beside it is felt.
+	// freePiece is how many bytes of a removed file are freed at once: more delay fsyncs.
 	freePiece = 4 << 20
-	// freePause lies between two pieces of a file.
+	// freePause follows each piece of a file.
 	freePause = 20 * time.Millisecond
-	// freeTries is how often a file that somebody reads is looked at again.
+	// freeTries is how often a file with a reader is tried.
 	freeTries = 250
 )
 
-// trash holds large files without a name, whose room is given back a piece at a
-// time. mu is held while a piece is freed.
+// trash is large files without a name, whose blocks are freed piece by piece. mu is held
+// meanwhile.
 type trash struct {
 	mu    sync.Mutex
 	files []trashed
 	kick  chan struct{} // capacity 1; wakes the sweeper
-	done  chan struct{} // closed when the sweeper has returned
 }
 
 type trashed struct {
@@ -34,8 +32,8 @@ type trashed struct {
 	tries int
 }
 
-// remove removes the segment file at path; that it is not there is no error. A
-// large one's room comes back in pieces.
+// remove removes the segment file at path, if it is there. A large one's blocks are freed
+// in pieces.
 func (j *Journal) remove(path string, size int64) error {
 	var f disk.File
 	if size > freePiece {
@@ -57,15 +55,11 @@ func (j *Journal) discard(f disk.File) {
 	j.trash.mu.Lock()
 	j.trash.files = append(j.trash.files, trashed{File: f})
 	j.trash.mu.Unlock()
-	select {
-	case j.trash.kick <- struct{}{}:
-	default:
-	}
+	wake(j.trash.kick)
 }
 
 // sweep empties the trash in pieces until stop is closed.
 func (j *Journal) sweep() {
-	defer close(j.trash.done)
 	for {
 		select {
 		case <-j.trash.kick:

@@ -8,8 +8,7 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// writeGroup is tryGroup, and once more if there was no room and the trash had
-// some.
+// writeGroup is tryGroup, and once more if the disk was full and the trash was not empty.
 func (j *Journal) writeGroup(g *group, first uint64) (int64, error) {
 	n, err := j.tryGroup(g, first)
 	if errors.Is(err, ErrFull) && j.emptyTrash() {
@@ -18,11 +17,10 @@ func (j *Journal) writeGroup(g *group, first uint64) (int64, error) {
 	return n, err
 }
 
-// tryGroup writes g, whose first record has the given offset, after what is
-// there and returns the length of that. A batch above MaxGroupBytes becomes
-// several frames: a reader holds one frame in memory, and there may be many
-// readers. After an error the file ends where it did before, or is retired. The
-// caller holds the writer role.
+// tryGroup writes g, whose first record gets the offset first, and returns its length in
+// the file. A batch above MaxGroupBytes becomes several frames, since readers have a whole
+// frame in memory. After an error the file ends where it did before, or is retired. The
+// caller has the writer role.
 func (j *Journal) tryGroup(g *group, first uint64) (int64, error) {
 	size := int64(g.bytes) + int64(g.keysLen) + frameHeaderSize*int64(j.pieces(g))
 	if err := j.makeRoom(size, g); err != nil {
@@ -64,8 +62,8 @@ func (j *Journal) pieces(g *group) int {
 	return n
 }
 
-// writePieces writes the one batch of g as several frames from pos on, the first
-// with its key.
+// writePieces writes the one batch of g as several frames from pos on; the first has its
+// key.
 func (j *Journal) writePieces(g *group, first uint64, pos int64) error {
 	key, keysLen := g.head.key, g.keysLen
 	for rest := g.head.batch.Lines; len(rest) > 0; {
