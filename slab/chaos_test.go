@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
 )
@@ -62,9 +64,10 @@ func unsettle(rng *rand.Rand, d *rollwaytest.Destination, stop <-chan struct{}) 
 	}
 }
 
-// TestChaos draws options and faults at random and closes the Writer amid them.
-// When all is healed and settled each line that Write took is at a destination
-// or was dropped, never both.
+// TestChaos draws options and faults at random, and closes the Writer amid them or, in
+// every second run, once the faults are over. When all is healed and settled each line
+// that Write took is at a destination or was dropped, never both; what was dropped is
+// announced; and nothing is dropped if the Writer blocks and never gives up.
 func TestChaos(t *testing.T) { roads(t, testChaos) }
 
 func testChaos(t *testing.T, on front) {
@@ -107,23 +110,29 @@ func chaos(t *testing.T, on front, seed uint64) {
 	for p := range producers {
 		writers.Go(func() {
 			rng := rand.New(rand.NewPCG(seed, uint64(30+p)))
-			for seq := range 200 {
-				text := fmt.Sprintf("%d %d %s\n", p, seq, "ppppppppppppppppppppppppppppppppppppp"[:rng.IntN(30)])
+			for seq := 0; seq < 200; {
+				text, from := "", seq
+				for range 1 + rng.IntN(3) {
+					text += fmt.Sprintf("%d %d %s\n", p, seq, strings.Repeat("p", rng.IntN(30)))
+					seq++
+				}
+				bare := text[:len(text)-rng.IntN(2)] // Write adds the newline
+				var n int
 				var err error
 				switch l := slog.Level(4 * (rng.IntN(5) - 1)); {
 				case l > slog.LevelError:
-					_, err = w.Write([]byte(text))
-				case rng.IntN(2) == 0:
-					_, err = trying{w}.WriteLevel(l, []byte(text))
+					n, err = w.Write([]byte(bare))
+				case seq-from == 1 && rng.IntN(2) == 0:
+					n, err = trying{w}.WriteLevel(l, []byte(text))
 				default:
-					_, err = w.WriteLevel(l, []byte(text))
+					n, err = w.WriteLevel(l, []byte(bare))
 				}
+				accepted[p] += int(line.Count([]byte(text[:n])))
 				if errors.Is(err, os.ErrClosed) {
 					return
 				} else if err != nil {
 					t.Errorf("Write: %v", err)
 				}
-				accepted[p]++
 				if rng.IntN(4) == 0 {
 					time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond)
 				}
@@ -138,13 +147,26 @@ func chaos(t *testing.T, on front, seed uint64) {
 			}
 		})
 	}
-	time.Sleep(time.Duration(rng.IntN(4000)) * time.Millisecond)
-	_ = w.Close()
-	writers.Wait()
-	close(stop)
-	others.Wait()
-	for _, d := range dsts {
-		d.Heal()
+	end := func() {
+		close(stop)
+		others.Wait()
+		for _, d := range dsts {
+			d.Heal()
+		}
+	}
+	amid := seed%2 == 0
+	if amid {
+		time.Sleep(time.Duration(rng.IntN(4000)) * time.Millisecond)
+		_ = w.Close()
+		writers.Wait()
+		end()
+	} else {
+		time.Sleep(4 * time.Second)
+		end()
+		writers.Wait()
+		if err := w.Shutdown(t.Context()); err != nil && !errors.Is(err, line.ErrLost) {
+			t.Errorf("Shutdown: %v", err)
+		}
 	}
 	time.Sleep(time.Minute) // calls under way return
 	synctest.Wait()
@@ -153,7 +175,7 @@ func chaos(t *testing.T, on front, seed uint64) {
 	for _, d := range dsts {
 		next := follow(t, d)
 		for p, n := range next {
-			if n > 200 {
+			if n > 202 {
 				t.Errorf("producer %d: line %d", p, n)
 			}
 		}
@@ -174,6 +196,12 @@ func chaos(t *testing.T, on front, seed uint64) {
 	ledger(w).CheckSettled(t, sum, len(at))
 	s := w.Stats()
 	sumsUp(t, s)
+	if !amid && !o.NoNotice && o.Failover == nil {
+		announced(t, dsts[0], s)
+	}
+	if !amid && o.Full == slab.Block && o.GiveUp == 0 && s.Dropped != (line.Drops{}) {
+		t.Errorf("dropped %+v under Block", s.Dropped)
+	}
 	if s.SlabsFree != s.Slabs || s.Waiting != 0 {
 		t.Errorf("Stats = %+v, want all slabs free and nobody waiting", s)
 	}

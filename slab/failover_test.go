@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -580,65 +577,4 @@ func testFailoverSyncsSlowly(t *testing.T, on front) {
 		}
 		ledger(w).CheckSettled(t, n, n)
 	})
-}
-
-// TestFailoverStress lets both destinations fail in every way at random times.
-func TestFailoverStress(t *testing.T) { roads(t, testFailoverStress) }
-
-func testFailoverStress(t *testing.T, on front) {
-	for seed := range uint64(40) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				rng := rand.New(rand.NewPCG(seed, 1))
-				w, first, second := on.openTwo(t, on.fit(slab.Options{
-					SlabSize: 64 << rng.IntN(5), SlabCount: 2 + rng.IntN(6), MaxLine: 1 << 20, Full: slab.Block,
-					FlushInterval: 5 * time.Millisecond, CloseTimeout: 100 * time.Millisecond,
-				}, 128))
-				var stop atomic.Bool
-				var faults sync.WaitGroup
-				for i, d := range []*rollwaytest.Destination{first, second} {
-					faults.Go(func() {
-						rng := rand.New(rand.NewPCG(seed, uint64(2+i)))
-						for !stop.Load() {
-							switch rng.IntN(6) {
-							case 0:
-								d.Stall()
-							case 1:
-								d.Fail(nil)
-							case 2:
-								d.Always(rollwaytest.Fault{Delay: time.Duration(rng.IntN(150)) * time.Millisecond, Take: rng.IntN(100), Err: syscall.EIO})
-							case 3:
-								d.Next(rollwaytest.Fault{Panic: "stress"}, rollwaytest.Fault{Exit: true}, rollwaytest.Fault{Take: 3})
-							default:
-								d.Heal()
-							}
-							time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond)
-						}
-						d.Heal()
-					})
-				}
-				const n = 500
-				for i := range n {
-					put(t, w, numbered(i, 10+rng.IntN(100)))
-					if i%10 == 0 {
-						time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
-						ledger(w).Check(t)
-					}
-					if i%50 == 0 {
-						if err := w.Sync(); err == nil && w.Stats().Pending != 0 {
-							t.Errorf("Sync = nil with %d lines pending", w.Stats().Pending)
-						}
-					}
-				}
-				stop.Store(true)
-				faults.Wait()
-				if err := w.Shutdown(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				synctest.Wait()
-				time.Sleep(time.Minute) // calls that were left behind return
-				settledTwo(t, w, first, second, n)
-			})
-		})
-	}
 }

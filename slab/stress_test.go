@@ -13,10 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
 )
@@ -24,112 +22,6 @@ import (
 // tracked is one producer of a stress test. Its lines are "producer seq pad".
 type tracked struct {
 	accepted int // lines given to Write before it returned os.ErrClosed
-}
-
-// TestStress lets many producers write through a destination that fails in
-// every way, while others flush, sync and look, and then follows each line.
-func TestStress(t *testing.T) { roads(t, testStress) }
-
-func testStress(t *testing.T, on front) {
-	const producers, each = 16, 700
-	for _, full := range []slab.Policy{slab.Bounded, slab.Block, slab.Drop} {
-		for _, size := range []int{64, 300, 4096} {
-			t.Run(fmt.Sprintf("%v, slabs of %d", full, size), bubble(func(t *testing.T) {
-				w, dst := on.open(t, on.fit(slab.Options{
-					SlabSize:      size,
-					SlabCount:     5,
-					FlushInterval: time.Millisecond,
-					Full:          full,
-					CloseTimeout:  time.Minute, // also of Sync
-				}, 300))
-				var stop atomic.Bool
-				var others, writers sync.WaitGroup
-				others.Go(func() { // faults
-					rng := rand.New(rand.NewPCG(uint64(size), uint64(full)))
-					for range 100 {
-						if stop.Load() {
-							return
-						}
-						dst.Next(
-							rollwaytest.Fault{Take: rng.IntN(size), Err: rollwaytest.ErrFault},
-							rollwaytest.Fault{Take: rng.IntN(size)},
-							rollwaytest.Fault{Panic: "stress"},
-							rollwaytest.Fault{Exit: true},
-							rollwaytest.Fault{Delay: 10 * time.Microsecond, Take: 1 << 20},
-						)
-						time.Sleep(time.Millisecond)
-					}
-				})
-				others.Go(func() { // barriers
-					for !stop.Load() {
-						if err := errors.Join(w.Flush(t.Context()), w.Sync()); err != nil {
-							t.Errorf("barrier: %v", err)
-						}
-						time.Sleep(2 * time.Millisecond)
-					}
-				})
-				others.Go(func() { // accounts
-					for !stop.Load() {
-						ledger(w).Check(t)
-						time.Sleep(5 * time.Millisecond)
-					}
-				})
-				for p := range producers {
-					writers.Go(func() {
-						rng := rand.New(rand.NewPCG(1, uint64(p)))
-						var buf []byte
-						for seq := 0; seq < each; {
-							buf = buf[:0]
-							for range 1 + rng.IntN(3) {
-								if seq < each {
-									buf = fmt.Appendf(buf, "%d %d %s\n", p, seq, strings.Repeat("p", rng.IntN(120)))
-									seq++
-								}
-							}
-							if rng.IntN(2) == 0 {
-								buf = buf[:len(buf)-1] // the newline is added
-							}
-							if _, err := w.WriteLevel(slog.Level(rng.IntN(3)*4), buf); err != nil {
-								t.Errorf("Write: %v", err)
-							}
-							if rng.IntN(50) == 0 { // the others need time to pass
-								time.Sleep(time.Duration(rng.IntN(1000)) * time.Microsecond)
-							}
-						}
-					})
-				}
-				writers.Wait()
-				stop.Store(true)
-				others.Wait()
-				dst.Heal()
-				if err := w.Close(); err != nil {
-					t.Fatal(err)
-				}
-				next := follow(t, dst)
-				settled(t, w, dst, producers*each)
-				s := w.Stats()
-				if full == slab.Block {
-					for p := range producers {
-						if next[p] != each {
-							t.Errorf("producer %d: the last line is %d", p, next[p]-1)
-						}
-					}
-					if s.Dropped != (line.Drops{}) {
-						t.Errorf("dropped %+v under Block", s.Dropped)
-					}
-				}
-				announced(t, dst, s)
-			}))
-		}
-	}
-}
-
-// bubble returns f in virtual time, beside other tests.
-func bubble(f func(*testing.T)) func(*testing.T) {
-	return func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, f)
-	}
 }
 
 // follow wants whole lines at dst, in order for each producer, none twice. It
