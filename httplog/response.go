@@ -76,35 +76,14 @@ func (w *response) hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // upgraded returns w with the optional methods that the writer below has.
 func (w *response) upgraded() http.ResponseWriter {
-	f, h := has[http.Flusher](w.ResponseWriter), has[http.Hijacker](w.ResponseWriter)
-	p, ok := w.ResponseWriter.(http.Pusher)
+	flushes, hijacks := has[http.Flusher](w.ResponseWriter), has[http.Hijacker](w.ResponseWriter)
 	switch {
-	case f && h && ok:
-		return struct {
-			flushHijacker
-			http.Pusher
-		}{flushHijacker{flusher{w}}, p}
-	case f && h:
+	case flushes && hijacks:
 		return flushHijacker{flusher{w}}
-	case f && ok:
-		return struct {
-			flusher
-			http.Pusher
-		}{flusher{w}, p}
-	case h && ok:
-		return struct {
-			hijacker
-			http.Pusher
-		}{hijacker{w}, p}
-	case f:
+	case flushes:
 		return flusher{w}
-	case h:
+	case hijacks:
 		return hijacker{w}
-	case ok:
-		return struct {
-			*response
-			http.Pusher
-		}{w, p}
 	}
 	return w
 }

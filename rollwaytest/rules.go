@@ -201,7 +201,7 @@ func (su *suite) shutdown(t *testing.T) {
 	if err := su.Writer.Shutdown(su.ctx(t)); err != nil {
 		t.Fatalf("Shutdown = %v, want nil", err)
 	}
-	if _, err := su.Writer.Write(nil); !errors.Is(err, os.ErrClosed) {
+	if _, err := su.Writer.Write(lineOf(0, 1<<20, 150)); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Write after Shutdown = %v, want os.ErrClosed", err)
 	}
 }

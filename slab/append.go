@@ -63,7 +63,7 @@ func (w *Writer) trySlow(p []byte, c class) error {
 
 // rejectUnlock counts the lines of p, which came after Close.
 func (w *Writer) rejectUnlock(p []byte) error {
-	w.tally.rejected += line.Count(p)
+	w.tally.Rejected += line.Count(p)
 	w.mu.Unlock()
 	return os.ErrClosed
 }
@@ -123,7 +123,7 @@ func (w *Writer) appendLocked(pl *appending) bool {
 		if s == nil {
 			return false
 		}
-		w.tally.lineMax = max(w.tally.lineMax, size)
+		w.tally.LineMax = max(w.tally.LineMax, size)
 		if size > w.opts.SlabSize {
 			s.data = make([]byte, size)
 			s.data[size-1] = '\n'

@@ -176,7 +176,7 @@ func (w *Writer) failureLocked() error {
 func (w *Writer) stalledLocked(in activeCall) (left time.Duration, err error) {
 	limit := w.opts.CloseTimeout // of a Sync or Close, whose caller waits for it
 	if in.method == "Write" {
-		mean := w.tally.writeTime / time.Duration(max(w.tally.writes, 1))
+		mean := w.tally.WriteTime / time.Duration(max(w.tally.Writes, 1))
 		limit = max(w.opts.MaxWait, min(4*mean, limit)) // a distant peer is slow but healthy
 	}
 	lasts := w.age() - in.began

@@ -16,7 +16,6 @@ type flight struct {
 
 	active   activeCall // the method of a destination other than Write that run is in
 	calls    [2]*call   // of Write, by destination; nil if none is active
-	over     bool       // the failover is in use
 	timedOut bool       // a producer has waited for room without success; cleared by progress
 }
 
@@ -144,7 +143,7 @@ func (w *Writer) measure() {
 	w.io.unmeasured = false
 	longest := longestLine(w.flight.slab.data)
 	w.mu.Lock()
-	w.tally.lineMax = max(w.tally.lineMax, longest)
+	w.tally.LineMax = max(w.tally.LineMax, longest)
 	w.mu.Unlock()
 }
 
@@ -185,12 +184,12 @@ func (w *Writer) creditLocked(b *batch, end int, o *destination) {
 		whole = b.lineStart(end)
 		done = uint64(bytes.Count(b.data[b.line(b.whole):b.line(whole)], newline))
 	}
-	w.tally.notices += uint64(b.announced(whole) - b.announced(b.whole))
+	w.tally.Notices += uint64(b.announced(whole) - b.announced(b.whole))
 	done = min(done, b.lines) // none are left if they were dropped by Shutdown
 	b.lines -= done
-	w.tally.written += done
+	w.tally.Written += done
 	if o.second {
-		w.tally.failedOver += done
+		w.tally.FailedOver += done
 	}
 	b.whole = whole
 	if b == &w.flight.main {

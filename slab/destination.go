@@ -293,12 +293,12 @@ func (w *Writer) settle(c *call) {
 	w.mu.Lock()
 	f, t := &w.flight, &w.tally
 	f.calls[o.index()] = nil
-	t.writes++
-	t.writeTime += c.took
-	t.writeMax = max(t.writeMax, c.took)
-	t.bytes += uint64(c.n)
+	t.Writes++
+	t.WriteTime += c.took
+	t.WriteMax = max(t.WriteMax, c.took)
+	t.Bytes += uint64(c.n)
 	if c.err != nil {
-		t.errors++
+		t.Errors++
 	}
 	w.failedLocked(o, c.err)
 	if c.n > 0 {

@@ -75,11 +75,11 @@ func (w *Writer) isClosing() bool {
 
 // switchTo records that o has written something and is in use.
 func (w *Writer) switchTo(o *destination) {
-	if w.flight.over == o.second {
+	if w.tally.FailingOver == o.second {
 		return
 	}
 	w.mu.Lock()
-	w.flight.over = o.second
+	w.tally.FailingOver = o.second
 	w.mu.Unlock()
 	if !o.second {
 		return
@@ -138,7 +138,7 @@ func (w *Writer) timeLeft(c *call, closing bool) time.Duration {
 	if closing {
 		d = min(d, w.opts.CloseTimeout/5)
 	}
-	if o := c.out; !o.second && !o.since.IsZero() && !w.flight.over { // it fails already
+	if o := c.out; !o.second && !o.since.IsZero() && !w.tally.FailingOver { // it fails already
 		d = max(d-w.born.Add(c.began).Sub(o.since), w.opts.MaxWait/checks)
 	}
 	return d - (w.age() - c.began)

@@ -61,31 +61,19 @@ type Stats struct {
 
 // tally holds the counters, guarded by mu.
 type tally struct {
+	Stats // those that are counted as they are reported; Writer.Stats computes the others
+
 	sealed      uint64 // lines in slabs that were sealed
 	sealedBytes uint64 // in slabs that were sealed
 	noRoom      uint64 // lines dropped because no slab was free, or too large
 	noRoomBytes uint64
-	lineMax     int
+	dropped     losses
+	toldLost    counts // those of dropped that OnError was told of; with Writer.telling held
+	alarmed     bool   // a tellLosses is due
+	watched     bool   // a tellStall is due
 
-	written    uint64
-	failedOver uint64
-	dropped    losses
-	toldLost   counts // those of dropped that OnError was told of; with Writer.telling held
-	alarmed    bool   // a tellLosses is due
-	watched    bool   // a tellStall is due
-	rejected   uint64
-
-	bytes     uint64
-	writes    uint64
-	writeTime time.Duration
-	writeMax  time.Duration
-	errors    uint64
-	notices   uint64
-
-	failing  error // of the latest Write of the destination in use
-	lossErr  error // the error for which lines were last given up
-	lastErr  error // of the latest call that failed
-	lastTime time.Time
+	failing error // of the latest Write of the destination in use
+	lossErr error // the error for which lines were last given up
 }
 
 // failedLocked notes the result of a Write of o.
@@ -94,7 +82,7 @@ func (w *Writer) failedLocked(o *destination, err error) {
 		w.tally.failing = err
 	}
 	if err != nil {
-		w.tally.lastErr, w.tally.lastTime = err, time.Now()
+		w.tally.LastError, w.tally.LastErrorTime = err, time.Now()
 	}
 }
 
@@ -107,37 +95,16 @@ func (w *Writer) Stats() Stats {
 	defer w.mu.Unlock()
 	f, t := &w.flight, &w.tally
 	filling, fillingBytes := w.fillingLocked()
-	s := Stats{
-		Ledger: line.Ledger{
-			Accepted: t.sealed + filling + t.noRoom,
-			Written:  t.written,
-			Dropped:  t.dropped.drops(),
-			Pending:  w.pendingLocked(filling),
-			Rejected: t.rejected,
-		},
-		DroppedByLevel: t.dropped.levels(),
-		FailedOver:     t.failedOver,
-		Notices:        t.notices,
-		Recovered:      w.kept.recovered,
-		SetAside:       w.kept.aside,
-		DamagedBytes:   w.kept.cut,
-		Unkept:         w.kept.unkept,
-		PersistError:   w.kept.lost,
-		BytesAccepted:  t.sealedBytes + fillingBytes + t.noRoomBytes,
-		Bytes:          t.bytes,
-		LineMax:        t.lineMax,
-		Writes:         t.writes,
-		WriteTime:      t.writeTime,
-		WriteMax:       t.writeMax,
-		Errors:         t.errors,
-		Memory:         w.opts.SlabSize * w.opts.SlabCount,
-		Slabs:          w.opts.SlabCount,
-		SlabsFree:      len(w.filling.free),
-		SlabsPeak:      w.opts.SlabCount - w.filling.minFree,
-		FailingOver:    f.over,
-		LastError:      t.lastErr,
-		LastErrorTime:  t.lastTime,
-	}
+	s := t.Stats
+	s.Accepted = t.sealed + filling + t.noRoom
+	s.Dropped, s.DroppedByLevel = t.dropped.drops(), t.dropped.levels()
+	s.Pending = w.pendingLocked(filling)
+	s.BytesAccepted = t.sealedBytes + fillingBytes + t.noRoomBytes
+	s.Recovered, s.SetAside, s.DamagedBytes = w.kept.recovered, w.kept.aside, w.kept.cut
+	s.Unkept, s.PersistError = w.kept.unkept, w.kept.lost
+	s.Memory = w.opts.SlabSize * w.opts.SlabCount
+	s.Slabs, s.SlabsFree = w.opts.SlabCount, len(w.filling.free)
+	s.SlabsPeak = s.Slabs - w.filling.minFree
 	for r := range w.waiters.of {
 		s.Waiting += w.waiters.of[r].n
 	}

@@ -207,7 +207,7 @@ func (w *Writer) rejectWaitersLocked() {
 	for r := range l.of {
 		for wt := l.of[r].head; wt != nil; wt = l.of[r].head {
 			wt.closed = true
-			w.tally.rejected += line.Count(wt.rest)
+			w.tally.Rejected += line.Count(wt.rest)
 			l.serve(wt)
 		}
 	}
