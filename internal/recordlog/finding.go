@@ -5,40 +5,38 @@ import (
 	"strings"
 )
 
-// Finding is one thing out of the ordinary in a folder.
+// Finding is one irregularity in a folder.
 type Finding struct {
 	Kind      FindingKind
 	File      string // name in the folder
 	Pos       int64  // position in the file, bytes
 	Bytes     int64  // concerned
-	From, To  uint64 // numbers of records that are known to be missing; equal: none, or not known
+	From, To  uint64 // numbers of missing records; equal: none, or unknown
 	Lines     uint64 // concerned
-	Estimated bool   // Lines is the number of line ends seen
+	Estimated bool   // Lines is a count of line ends
 	Detail    string
 }
 
-// FindingKind says what a Finding is about.
 type FindingKind string
 
 // The kinds of findings.
 const (
-	TornTail     FindingKind = "torn tail cut"      // an append that a crash interrupted
+	TornTail     FindingKind = "torn tail cut"      // an interrupted append
 	EmptyRemoved FindingKind = "empty file removed" // a segment without a record
-	Damaged      FindingKind = "damaged"            // checksum or structure is wrong; it is skipped
-	SetAside     FindingKind = "set aside as .bad"  // kept, and not read any more
+	Damaged      FindingKind = "damaged"            // wrong checksum or structure; skipped
+	SetAside     FindingKind = "set aside as .bad"  // kept, and no longer read
 	Missing      FindingKind = "records missing"
-	NoFooter     FindingKind = "no sound footer" // of a sealed segment, which is read all the same
+	NoFooter     FindingKind = "no sound footer" // of a sealed segment, which is still read
 	Rebuilt      FindingKind = "rebuilt"         // from the other files
 	Swapped      FindingKind = "not the segment that the manifest lists"
 	CursorLost   FindingKind = "cursor not read"
 	Deleted      FindingKind = "deleted meanwhile"    // by retention, while the folder was read
-	Gone         FindingKind = "removed while in use" // its name is, and what is stored in it may still be read
+	Gone         FindingKind = "removed while in use" // its name; what is stored in it may still be read
 	Foreign      FindingKind = "foreign file"         // left alone
 	Newer        FindingKind = "written by a newer version"
 )
 
-// Harmless reports whether an interrupted process may leave f, so that it is no
-// damage.
+// Harmless reports whether an interrupted process may leave f.
 func (f *Finding) Harmless() bool {
 	switch f.Kind {
 	case TornTail, EmptyRemoved, Deleted, Foreign, SetAside, NoFooter, Rebuilt:

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// LockName is the file that the owner of a folder holds locked.
+	// LockName is the file that the owner of a folder locks.
 	LockName = "LOCK"
-	// ExtNew is the end of the name of a small file that is not in its place yet.
+	// ExtNew ends the name of an unfinished small file.
 	ExtNew = ".new"
-	// ExtBad is in the name of what was set aside: NAME.bad, NAME.bad-2 and so on.
+	// ExtBad is in the names of files set aside: NAME.bad, NAME.bad-2 and so on.
 	ExtBad = ".bad"
 
 	fileMode = 0o640
 )
 
-// Lock takes the folder for this process. The error wraps disk.ErrLocked if
-// another one has it.
+// Lock locks the folder for this process. The error wraps disk.ErrLocked if another one has
+// it.
 func Lock(fsys disk.FS, dir string) (disk.Lock, error) {
 	return fsys.Lock(filepath.Join(dir, LockName), fileMode)
 }
 
-// InUse reports whether a process holds the folder's lock. A folder that does not
-// exist is an error; one without a lock file is not in use.
+// InUse reports whether a process has the folder locked. A folder that does not exist is an
+// error; one without a lock file is not in use.
 func InUse(dir string) (bool, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return false, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, LockName)); errors.Is(err, fs.ErrNotExist) {
-		return false, nil // Lock would create it
+		return false, nil // do not create it
 	}
 	lock, err := Lock(disk.Real{}, dir)
 	if errors.Is(err, disk.ErrLocked) {
@@ -47,8 +47,8 @@ func InUse(dir string) (bool, error) {
 	return false, lock.Close()
 }
 
-// Name returns the name of a segment file: the number of its first record in 20
-// digits, and ext.
+// Name returns the name of a segment file: the number of its first record in 20 digits, and
+// ext.
 func Name(first uint64, ext string) string { return fmt.Sprintf("%020d%s", first, ext) }
 
 // ParseName splits the name of a segment file.
@@ -65,14 +65,13 @@ func ParseName(name string) (first uint64, ext string, ok bool) {
 	return first, name[20:], first < MaxNumber
 }
 
-// IsSetAside reports whether name is one that MoveAside has given.
+// IsSetAside reports whether MoveAside has given name.
 func IsSetAside(name string) bool {
 	_, n, ok := strings.Cut(name, ExtBad)
 	return ok && (n == "" || n[0] == '-')
 }
 
-// MoveAside renames the file so that it is kept and not read, and returns its new
-// name.
+// MoveAside renames a file that is kept and not read, and returns its new name.
 func MoveAside(fsys disk.FS, dir, name string) (string, error) {
 	taken := make(map[string]bool)
 	entries, err := fsys.List(dir)
@@ -103,8 +102,8 @@ func Remove(fsys disk.FS, path string) error {
 	return nil
 }
 
-// WriteFile replaces a small file: the data is written beside it, made durable
-// and renamed, and the folder is synced. After an error the old file is there.
+// WriteFile replaces a small file: it writes and syncs a new one, renames it and syncs the
+// folder. After an error the old file is there.
 func WriteFile(fsys disk.FS, path string, data []byte) error {
 	f, err := fsys.OpenFile(path+ExtNew, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
 	if err != nil {
@@ -136,7 +135,7 @@ func Create(fsys disk.FS, path string, h Header) (disk.File, error) {
 	return f, nil
 }
 
-// ReadFile returns the content of a small file, at most limit bytes of it.
+// ReadFile returns at most limit bytes of a small file.
 func ReadFile(fsys disk.FS, path string, limit int64) ([]byte, error) {
 	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {

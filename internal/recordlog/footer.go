@@ -63,10 +63,10 @@ const (
 	KeysSection   = 2
 )
 
-// NoLevel is the level of lines of which it is not known.
+// NoLevel is the level of lines without a known one.
 const NoLevel = -1 << 31
 
-// Footer says what a sealed segment holds.
+// Footer describes a sealed segment.
 type Footer struct {
 	ID        uint64 // of the segment
 	First     uint64
@@ -104,14 +104,14 @@ type Block struct {
 	MaxTime int64
 }
 
-// Count is how many records of a level are within one step of time.
+// Count is how many records of a level are in one step of time.
 type Count struct {
 	Step    int64
 	Level   int32
 	Records uint32
 }
 
-// Section returns the section of that kind; its length is 0 if there is none.
+// Section returns the section of that kind, or one of length 0.
 func (f *Footer) Section(kind uint32) Section {
 	for _, s := range f.Sections {
 		if s.Kind == kind {
@@ -121,14 +121,12 @@ func (f *Footer) Section(kind uint32) Section {
 	return Section{}
 }
 
-// FramesEnd returns the position in the file at which the frames end.
 func (f *Footer) FramesEnd() int64 {
 	s := f.Section(FramesSection)
 	return s.Pos + s.Len
 }
 
-// FooterSize returns the length of a footer with so many sections, blocks and counts,
-// and no tenants.
+// FooterSize returns the length of a footer with no tenants.
 func FooterSize(sections, blocks, counts int) int64 {
 	return footerHead + int64(sections)*sectionSize + int64(blocks)*blockSize + int64(counts)*countSize + HeaderSize
 }
@@ -167,7 +165,7 @@ func (f *Footer) Append(dst []byte) []byte {
 }
 
 // ReadFooter reads the footer at the end of a segment of size bytes. It fails with
-// ErrDamaged if there is none that is sound.
+// ErrDamaged if there is no sound one.
 func ReadFooter(f io.ReaderAt, path string, size int64) (*Footer, error) {
 	if size < 2*HeaderSize+footerHead {
 		return nil, ErrDamaged
@@ -208,8 +206,8 @@ func readError(err error) error {
 	return err
 }
 
-// parse fills in f from the body of a footer that begins at byte end of the file,
-// and reports whether it makes sense.
+// parse fills in f from the body of a footer that begins at byte end of the file, and
+// reports whether it is valid.
 func (f *Footer) parse(b []byte, end int64) bool {
 	le := binary.LittleEndian
 	word := func() uint64 { v := le.Uint64(b); b = b[8:]; return v }

@@ -54,18 +54,16 @@ const (
 	// MaxBody bounds a body so that a length fits 32 bits on every system.
 	MaxBody = 1 << 30
 
-	// SlotSize is the distance of the two slots of a small file that is written in
-	// place, by turns.
+	// SlotSize is the distance of the two slots of a small file that is written in place,
+	// in turn.
 	SlotSize = 512
 
-	// ManifestEntrySize is the length of a manifest's entry of one segment.
 	ManifestEntrySize = 72
 
-	// MaxNumber bounds the record numbers that are believed.
+	// MaxNumber bounds the record numbers that are accepted.
 	MaxNumber = 1 << 62
 )
 
-// Codecs of a frame's lines.
 const (
 	CodecNone = 0
 	CodecZstd = 1
@@ -74,7 +72,6 @@ const (
 // Kind is the kind of a file, the fourth byte of its magic number.
 type Kind byte
 
-// The kinds of files.
 const (
 	JournalSegment Kind = 'J'
 	JournalCursor  Kind = 'C'
@@ -106,8 +103,7 @@ func NewID() uint64 {
 	return binary.LittleEndian.Uint64(id[:])
 }
 
-// KindOf returns the kind of the file that begins with b, or 0 if it is none of
-// the project's.
+// KindOf returns the kind of the file that begins with b, or 0.
 func KindOf(b []byte) Kind {
 	if len(b) >= 8 && kindNames[Kind(b[3])] != "" && [8]byte(b) == Kind(b[3]).Magic() {
 		return Kind(b[3])
@@ -116,7 +112,7 @@ func KindOf(b []byte) Kind {
 }
 
 var (
-	// frameMagic begins with FF, which occurs in no UTF-8 text and so in no line.
+	// frameMagic begins with FF, which no UTF-8 text has, and so no line.
 	frameMagic = []byte("\xffRWF")
 
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -128,19 +124,19 @@ func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 // Extend returns the checksum of what sum is of, followed by b.
 func Extend(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
 
-// ErrDamaged says that bytes are not what was written. ErrTorn says that the file
-// ends within a frame. Both are returned as they are, not wrapped.
+// ErrDamaged means that bytes are not what was written, ErrTorn that the file ends within a
+// frame. Both are returned unwrapped.
 var (
 	ErrDamaged = errors.New("checksum or structure is wrong")
 	ErrTorn    = errors.New("the file ends within a frame")
 )
 
-// IsDamage reports whether err says that a file's bytes are wrong, and not that
-// they could not be read.
+// IsDamage reports whether err means that a file's bytes are wrong, not that they could not
+// be read.
 func IsDamage(err error) bool { return err == ErrDamaged || err == ErrTorn }
 
-// UnsupportedError reports a file or frame that a newer version of the program
-// wrote. It is not damage: nothing is cut or skipped.
+// UnsupportedError reports a file or frame of a newer version. It is not damage: nothing is
+// cut or skipped.
 type UnsupportedError struct {
 	File string // path
 	Pos  int64  // of the frame in bytes; 0: of the file header
@@ -154,7 +150,7 @@ func (e *UnsupportedError) Error() string {
 // Header is the first 64 bytes of every file.
 type Header struct {
 	Kind    Kind
-	Version uint32 // 0 stands for Version when encoding
+	Version uint32 // encoding 0 writes Version
 	Flags   uint32
 	ID      uint64
 	First   uint64
@@ -185,9 +181,9 @@ func (h *Header) Append(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, Checksum(dst[start:]))
 }
 
-// ParseHeader returns the header at the beginning of b, which is of path. It
-// fails with ErrDamaged unless that is a whole header of the kind, and with an
-// UnsupportedError if a newer version wrote it.
+// ParseHeader returns the header at the beginning of b, from the file path. It fails with
+// ErrDamaged unless that is a whole header of the kind, and with an UnsupportedError for a
+// newer version.
 func ParseHeader(b []byte, kind Kind, path string) (Header, error) {
 	magic := kind.Magic()
 	if len(b) < HeaderSize || !bytes.Equal(b[:8], magic[:]) || Checksum(b[:60]) != binary.LittleEndian.Uint32(b[60:]) {
@@ -213,8 +209,8 @@ func ParseHeader(b []byte, kind Kind, path string) (Header, error) {
 	return h, nil
 }
 
-// ReadHeader returns the header at the start of f. The error is as from
-// ParseHeader, ErrTorn if f ends before, or the read's.
+// ReadHeader returns the header at the start of f. The error is as from ParseHeader,
+// ErrTorn if f ends before, or the read's.
 func ReadHeader(f io.ReaderAt, kind Kind, path string) (Header, error) {
 	var b [HeaderSize]byte
 	switch n, err := f.ReadAt(b[:], 0); {
@@ -233,8 +229,8 @@ func AppendFile(dst []byte, h Header, body []byte) []byte {
 	return append(h.Append(dst), body...)
 }
 
-// ParseFile returns the header and the body of the small file at the beginning of
-// b, which is of path. The error is as from ParseHeader.
+// ParseFile returns the header and the body of the small file at the beginning of b. The
+// error is as from ParseHeader.
 func ParseFile(b []byte, kind Kind, path string) (Header, []byte, error) {
 	h, err := ParseHeader(b, kind, path)
 	if err != nil {
@@ -269,8 +265,8 @@ func (f *Frame) Size() int64 { return FrameHeaderSize + int64(f.BodyLen) }
 // End returns the number after the frame's last record.
 func (f *Frame) End() uint64 { return f.First + uint64(f.Records) }
 
-// Put fills in the length and the checksum of the body and writes the header to
-// the first 64 bytes of frame, which the body follows.
+// Put fills in the length and the checksum of the body and writes the header to the first
+// 64 bytes of frame, which the body follows.
 func (f *Frame) Put(frame []byte) {
 	body := frame[FrameHeaderSize:]
 	f.BodyLen, f.BodySum = len(body), Checksum(body)
@@ -293,8 +289,8 @@ func (f *Frame) putHeader(dst []byte) {
 	binary.LittleEndian.PutUint32(dst[4:], Checksum(dst[8:FrameHeaderSize]))
 }
 
-// ParseFrame returns ErrDamaged unless b begins with a whole frame header that
-// makes sense. Codec and flags are for the caller to judge.
+// ParseFrame returns ErrDamaged unless b begins with a valid frame header. The caller
+// judges codec and flags.
 func ParseFrame(b []byte) (Frame, error) {
 	if len(b) < FrameHeaderSize || !bytes.Equal(b[:4], frameMagic) ||
 		Checksum(b[8:FrameHeaderSize]) != binary.LittleEndian.Uint32(b[4:]) {
@@ -323,7 +319,7 @@ func ParseFrame(b []byte) (Frame, error) {
 	return f, nil
 }
 
-// Unknown names the first field whose value this version cannot read, or "".
+// Unknown names the first field with a value that this version cannot read, or "".
 func (f *Frame) Unknown() string {
 	switch {
 	case f.Codec > CodecZstd:
@@ -334,9 +330,8 @@ func (f *Frame) Unknown() string {
 	return ""
 }
 
-// check returns ErrDamaged unless body, the frame's whole body, has the right
-// checksum and, as far as this version knows the fields, as many lines as the
-// header says.
+// check returns ErrDamaged unless body, the whole body, has the right checksum and, if the
+// codec is known, the right number of lines.
 func (f *Frame) check(body []byte) error {
 	if Checksum(body) != f.BodySum {
 		return ErrDamaged
@@ -355,7 +350,7 @@ func LineCount(b []byte) int {
 	return bytes.Count(b, []byte{'\n'})
 }
 
-// SkipLines returns the length of the first n lines of b, which has that many.
+// SkipLines returns the length of the first n lines of b.
 func SkipLines(b []byte, n uint64) int {
 	pos := 0
 	for ; n > 0; n-- {
@@ -364,8 +359,8 @@ func SkipLines(b []byte, n uint64) int {
 	return pos
 }
 
-// Piece returns the length of the first lines of b that fit into limit bytes, or
-// of the first line if none does.
+// Piece returns the length of the first lines of b that fit limit bytes, or of the first
+// line if none does.
 func Piece(b []byte, limit int) int {
 	if len(b) <= limit {
 		return len(b)

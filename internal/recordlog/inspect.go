@@ -10,10 +10,10 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 )
 
-// Report is what Inspect says of a file.
+// Report is what Inspect found in a file.
 type Report struct {
 	Kind     Kind
-	First    uint64 // number of the first record; of a cursor, where it is
+	First    uint64 // number of the first record, or a cursor's position
 	End      uint64 // number after the last record
 	Records  int64
 	Frames   int
@@ -22,8 +22,7 @@ type Report struct {
 	Findings []Finding // what is wrong
 }
 
-// Identify returns the kind of the file at path, or 0 if it is none of the
-// project's.
+// Identify returns the kind of the file at path, or 0.
 func Identify(path string) (Kind, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -49,8 +48,8 @@ func identify(f io.ReaderAt) (Kind, error) {
 	return 0, nil
 }
 
-// Inspect reads the file at path, which is a segment or a small file of the
-// project, to its end. It changes nothing and takes no lock.
+// Inspect reads the segment or small file at path to its end. It changes nothing and takes
+// no lock.
 func Inspect(fsys disk.FS, path string) (r Report, err error) {
 	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -96,7 +95,7 @@ func (r *Report) segment(f disk.File, path string) error {
 	return s.Err
 }
 
-// small checks a file that is one header and one body, or two of them in slots.
+// small checks a file of one header and one body, or of two of them in slots.
 func (r *Report) small(f disk.File, path string) error {
 	slots := []int64{0}
 	if r.Kind == SpoolCursor {
@@ -128,8 +127,8 @@ func (r *Report) small(f disk.File, path string) error {
 	return nil
 }
 
-// Check compares the sections of a segment, whose file has that name in its folder,
-// with their checksums.
+// Check compares the sections of a segment with their checksums. name is the file's name in
+// its folder.
 func (f *Footer) Check(file io.ReaderAt, name string) (list []Finding) {
 	for _, s := range f.Sections {
 		sum, buf := uint32(0), make([]byte, min(s.Len, 1<<20))

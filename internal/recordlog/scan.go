@@ -6,10 +6,9 @@ import (
 	"math"
 )
 
-// Range is a range of bytes in a file, or of record numbers.
 type Range struct{ From, To uint64 }
 
-// Segment is what Scan finds in a segment file.
+// Segment is what Scan found in a segment file.
 type Segment struct {
 	Header  Header
 	Sound   bool // Header was read
@@ -21,14 +20,14 @@ type Segment struct {
 	End     uint64 // number after the last record
 	MinTime int64
 	MaxTime int64
-	Jumps   []Range // record numbers that no frame between others has
-	Newer   string  // a codec or flag that this version does not know, or ""
+	Jumps   []Range // record numbers between frames that no frame has
+	Newer   string  // an unknown codec or flag, or ""
 	Zero    bool    // all bytes are zero
-	Footer  *Footer // nil: there is none that is sound
+	Footer  *Footer // nil: no sound one
 	Err     error   // why something could not be read
 }
 
-// framesEnd is where the frames end at the latest.
+// framesEnd returns where the frames end at the latest.
 func (s *Segment) framesEnd() int64 {
 	if s.Footer != nil {
 		return s.Footer.FramesEnd()
@@ -36,7 +35,6 @@ func (s *Segment) framesEnd() int64 {
 	return s.Size
 }
 
-// GoodEnd returns the end of the last sound frame, or of the header.
 func (s *Segment) GoodEnd() int64 {
 	switch n := len(s.Spans); {
 	case n > 0:
@@ -47,7 +45,6 @@ func (s *Segment) GoodEnd() int64 {
 	return 0
 }
 
-// Damage returns the ranges of bytes outside the sound frames.
 func (s *Segment) Damage() (out []Range) {
 	pos := uint64(0)
 	if s.Sound {
@@ -63,14 +60,14 @@ func (s *Segment) Damage() (out []Range) {
 	return out
 }
 
-// Broken reports whether something is wrong before the end of the last sound
-// frame, as no interrupted append leaves it.
+// Broken reports damage before the end of the last sound frame, which no interrupted append
+// leaves.
 func (s *Segment) Broken() bool {
 	return !s.Sound || s.Err != nil || len(s.Spans) > 1 || len(s.Spans) == 1 && s.Spans[0].From != HeaderSize
 }
 
-// Findings returns what is wrong with the segment, which has that name in its
-// folder. With open set, what follows the last sound frame is a torn tail.
+// Findings returns what is wrong with the segment, whose file has that name. With open set,
+// what follows the last sound frame is a torn tail.
 func (s *Segment) Findings(name string, open bool) (list []Finding) {
 	if s.Newer != "" {
 		list = append(list, Finding{Kind: Newer, File: name, Detail: s.Newer})

@@ -9,17 +9,16 @@ import (
 )
 
 const (
-	// walkWindow is what a Walker reads ahead by default, in bytes.
+	// walkWindow is what a Walker reads ahead by default.
 	walkWindow = 64 << 10
-	// walkStep is what it reads for a header alone after a skipped body.
+	// walkStep is what it reads for a header after a skipped body.
 	walkStep = 4 << 10
 	// keepWindow is the largest buffer that a Walker keeps.
 	keepWindow = 1 << 20
 )
 
-// A Walker steps over the frames of one segment. It believes nothing: all that it
-// returns has been checked. Each step moves Pos forward, so a walk ends. It is for
-// one goroutine.
+// A Walker steps over the frames of one segment. All that it returns has been checked, and
+// each step moves Pos forward. One goroutine may use it.
 type Walker struct {
 	Pos    int64 // where the next frame begins
 	Limit  int64 // end of the bytes that may be read
@@ -35,24 +34,22 @@ type Walker struct {
 	lean   bool // the last body was skipped: read headers only
 }
 
-// Open points w at the first frame of a segment. Its buffer's memory is kept.
+// Open points w at the first frame of a segment and keeps its memory.
 func (w *Walker) Open(f io.ReaderAt, path string, limit int64) {
 	w.f, w.path, w.Limit, w.Pos = f, path, limit, HeaderSize
 	w.id, w.known = 0, false
 	w.buf, w.bufPos, w.lean = w.buf[:0], 0, false
 }
 
-// File returns the file that w reads.
 func (w *Walker) File() io.ReaderAt { return w.f }
 
-// Path returns the path given to Open.
 func (w *Walker) Path() string { return w.path }
 
-// Expect makes w refuse frames that are not of the segment with that id.
+// Expect makes w refuse frames of other segments than the one with that id.
 func (w *Walker) Expect(id uint64) { w.id, w.known = id, true }
 
-// Bytes returns n bytes of the file at pos, valid until the next call. It fails
-// with ErrTorn if the file ends before.
+// Bytes returns n bytes of the file at pos, valid until the next call. It fails with
+// ErrTorn if the file ends before.
 func (w *Walker) Bytes(pos int64, n int) ([]byte, error) {
 	if have := w.bufPos + int64(len(w.buf)); pos >= w.bufPos && pos+int64(n) <= have {
 		at := int(pos - w.bufPos)
@@ -82,8 +79,8 @@ func (w *Walker) Bytes(pos int64, n int) ([]byte, error) {
 	return nil, fmt.Errorf("read segment: %w", err)
 }
 
-// FileHeader reads the header at the start of the file and expects frames with its
-// id. The error is as from ParseHeader, or the read's.
+// FileHeader reads the header of the file and expects frames with its id. The error is as
+// from ParseHeader, or the read's.
 func (w *Walker) FileHeader(kind Kind) (Header, error) {
 	b, err := w.Bytes(0, HeaderSize)
 	if err != nil {
@@ -96,9 +93,9 @@ func (w *Walker) FileHeader(kind Kind) (Header, error) {
 	return h, err
 }
 
-// Header returns the frame header at Pos without moving: io.EOF at the limit,
-// ErrDamaged if no frame begins there, ErrTorn if the file ends within the header
-// or, then with the header, within the body.
+// Header returns the frame header at Pos without moving. It fails with io.EOF at the limit,
+// ErrDamaged if no frame begins there, and ErrTorn if the file ends within the header or,
+// then with the header, within the body.
 func (w *Walker) Header() (Frame, error) {
 	if w.Pos >= w.Limit {
 		return Frame{}, io.EOF
@@ -118,14 +115,14 @@ func (w *Walker) Header() (Frame, error) {
 	return h, nil
 }
 
-// Skip moves behind the frame h at Pos without reading its body.
+// Skip moves past the frame h at Pos without reading its body.
 func (w *Walker) Skip(h *Frame) {
 	w.Pos += h.Size()
 	w.lean = h.Size() > walkStep
 }
 
-// Body returns the checked body of the frame h at Pos, valid until the next call
-// on w, and moves behind it, also when the body is damaged. Other errors leave Pos.
+// Body returns the checked body of the frame h at Pos, valid until the next call on w, and
+// moves past it, even if the body is damaged. Other errors leave Pos.
 func (w *Walker) Body(h *Frame) ([]byte, error) {
 	w.lean = false
 	b, err := w.Bytes(w.Pos+FrameHeaderSize, h.BodyLen)
@@ -139,9 +136,9 @@ func (w *Walker) Body(h *Frame) ([]byte, error) {
 	return b, h.check(b)
 }
 
-// Resync moves Pos to the next place behind it where a sound frame header of this
-// segment begins that accept, called with Pos there, agrees to, or to the limit.
-// It passes over what cannot be read and returns the first error of that.
+// Resync moves Pos forward to the next sound frame header of this segment that accept,
+// called with Pos there, agrees to, or to the limit. It skips what cannot be read and
+// returns the first error of that.
 func (w *Walker) Resync(accept func(*Frame) bool) (failed error) {
 	w.lean = false
 	for w.Pos++; w.Limit-w.Pos >= FrameHeaderSize; {
@@ -171,8 +168,7 @@ func (w *Walker) Resync(accept func(*Frame) bool) (failed error) {
 	return failed
 }
 
-// ahead returns what is at hand from Pos on, or reads a window: at least a frame
-// header.
+// ahead returns the buffered bytes from Pos on, or reads a window: at least a frame header.
 func (w *Walker) ahead() ([]byte, error) {
 	if at := w.Pos - w.bufPos; at >= 0 && at+FrameHeaderSize <= int64(len(w.buf)) {
 		return w.buf[at:], nil
@@ -180,11 +176,10 @@ func (w *Walker) ahead() ([]byte, error) {
 	return w.Bytes(w.Pos, int(min(walkWindow, w.Limit-w.Pos)))
 }
 
-// Fits reports whether the frame h at Pos ends within the limit.
 func (w *Walker) Fits(h *Frame) bool { return h.Size() <= w.Limit-w.Pos }
 
-// LineEnds counts the line ends from pos, the start of something damaged, on. What
-// is left of a frame header there is none, though a byte of it may look like one.
+// LineEnds counts the line ends from pos, the start of something damaged, to the limit.
+// Those in the rest of a frame header do not count.
 func (w *Walker) LineEnds(pos int64) (n uint64) {
 	b, err := w.Bytes(pos, int(min(FrameHeaderSize, w.Limit-pos)))
 	if err == nil && (bytes.HasPrefix(b, frameMagic) || len(b) == FrameHeaderSize && w.known && binary.LittleEndian.Uint64(b[24:]) == w.id) {
@@ -194,7 +189,7 @@ func (w *Walker) LineEnds(pos int64) (n uint64) {
 	return n
 }
 
-// each calls f with the bytes from pos to the limit, as far as they can be read.
+// each calls f with the bytes from pos to the limit, as far as they are readable.
 func (w *Walker) each(pos int64, f func([]byte)) {
 	buf := make([]byte, 32<<10)
 	for pos < w.Limit {
@@ -207,7 +202,7 @@ func (w *Walker) each(pos int64, f func([]byte)) {
 	}
 }
 
-// Zero reports whether the file is nothing but zeros, as a power cut leaves it.
+// Zero reports whether the file is nothing but zeros, as a power cut may leave it.
 func (w *Walker) Zero() bool {
 	zero, seen := true, int64(0)
 	w.each(0, func(b []byte) {

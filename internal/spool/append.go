@@ -3,15 +3,13 @@ package spool
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"time"
 
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// maxFrame is the most lines in bytes that one frame holds,
-// unless a single line is longer.
+// maxFrame bounds the lines of one frame in bytes, unless a single line is longer.
 const maxFrame = 256 << 10
 
 // append stores lines as one or more frames of one segment, or nothing.
@@ -54,7 +52,7 @@ func (s *Spool) append(lines []byte) error {
 	return nil
 }
 
-// frames is how many frames lines become.
+// frames returns how many frames lines become.
 func frames(lines []byte) int {
 	n := 0
 	for ; len(lines) > 0; n++ {
@@ -63,7 +61,6 @@ func frames(lines []byte) int {
 	return n
 }
 
-// writeFrame writes one frame at pos.
 func (s *Spool) writeFrame(seg *segment, pos int64, h *recordlog.Frame, lines []byte) error {
 	s.buf = append(append(s.buf[:0], make([]byte, frameHeader)...), lines...)
 	h.Put(s.buf)
@@ -76,13 +73,13 @@ func (s *Spool) writeFrame(seg *segment, pos int64, h *recordlog.Frame, lines []
 	return nil
 }
 
-// rollBack takes back what a failed append wrote to seg, the current one.
+// rollBack removes what a failed append wrote to seg, the current segment.
 func (s *Spool) rollBack(seg *segment) error {
 	if seg.size == segmentHeader { // it was made for this append
 		s.writing = false
 		s.segs = s.segs[:len(s.segs)-1]
 		s.total -= seg.size
-		err := s.o.Disk.Remove(s.path(segmentName(seg.line)))
+		err := s.remove(segmentName(seg.line))
 		s.stray = err != nil
 		return errors.Join(err, seg.file.Close())
 	}
@@ -98,11 +95,10 @@ func (s *Spool) rollBack(seg *segment) error {
 	return nil
 }
 
-// rollBackAgain takes back what rollBack could not, unless a segment that was made
-// since then hides it.
+// rollBackAgain removes what rollBack could not, unless a new segment hides it.
 func (s *Spool) rollBackAgain() error {
 	if s.stray && s.owns() {
-		if err := s.o.Disk.Remove(s.path(segmentName(s.next))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.remove(segmentName(s.next)); err != nil {
 			return fmt.Errorf("roll back: %w", err)
 		}
 		s.stray = false
@@ -120,7 +116,6 @@ func (s *Spool) rollBackAgain() error {
 	return nil
 }
 
-// current returns the segment for an append of size bytes.
 func (s *Spool) current(size int64) (*segment, error) {
 	if s.writing {
 		if seg := s.segs[len(s.segs)-1]; seg.size == segmentHeader || seg.size+size <= s.o.SegmentBytes {
@@ -131,7 +126,7 @@ func (s *Spool) current(size int64) (*segment, error) {
 	return s.createSegment()
 }
 
-// makeRoom sees to it that size bytes more stay within MaxBytes.
+// makeRoom makes sure that size more bytes stay within MaxBytes.
 func (s *Spool) makeRoom(size int64, now time.Time) error {
 	size += segmentHeader // a new segment may be due
 	over := func() bool { return s.total+size > s.o.MaxBytes }
@@ -155,8 +150,8 @@ func (s *Spool) makeRoom(size int64, now time.Time) error {
 	return nil
 }
 
-// dropFirst drops the oldest segment and counts its lines, except those in
-// flight: they stay in memory until they are settled.
+// dropFirst drops the oldest segment and counts its lines, except those in flight, which
+// stay in memory until they are settled.
 func (s *Spool) dropFirst(reason *uint64) {
 	end := s.limit(0)
 	if s.at < end {

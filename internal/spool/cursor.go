@@ -12,9 +12,9 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// The cursor file has two slots, at 0 and 512, written by turns. The sound one with
-// the greater count is valid. Each is a small file in the form of package
-// recordlog. docs/FORMAT.md has the same table.
+// The cursor file has two slots, at 0 and 512, written in turn. The sound one with the
+// greater count is valid. Each is a small file of package recordlog. docs/FORMAT.md has the
+// same table.
 //
 //	Slot of a spool's cursor: a file header with the kind 51, and a body of 80 bytes
 //	  file header: the id is the count of writes, odd in the slot at 512; the first
@@ -28,7 +28,7 @@ const (
 	cursorSlot = recordlog.SlotSize
 )
 
-// cursor is what a slot says.
+// cursor is the content of a slot.
 type cursor struct {
 	count uint64 // of writes
 	line  uint64 // oldest that is not settled
@@ -47,7 +47,7 @@ func (c *cursor) append(dst []byte) []byte {
 	return recordlog.AppendFile(dst, recordlog.Header{Kind: recordlog.SpoolCursor, ID: c.count, First: c.line}, body)
 }
 
-// parseCursor reads a slot. The error is as from recordlog.ParseFile.
+// parseCursor reads a slot. The error is ErrDamaged or an UnsupportedError.
 func parseCursor(b []byte, path string) (cursor, error) {
 	h, body, err := recordlog.ParseFile(b, recordlog.SpoolCursor, path)
 	if err != nil {
@@ -66,21 +66,20 @@ func parseCursor(b []byte, path string) (cursor, error) {
 	return c, nil
 }
 
-// saved is the cursor file and what it says; guarded by Spool.op.
+// saved is the cursor file and its content; guarded by Spool.op.
 type saved struct {
 	cursor
 	file disk.File // nil if there is none
 	time time.Time // of the latest writing
 }
 
-// saveEvery is how old the cursor's number of the next line may get while lines
-// are appended.
+// saveEvery bounds the age of the cursor's number of the next line while lines are
+// appended.
 const saveEvery = 100 * time.Millisecond
 
-// save writes the cursor if it has moved: one slot in place, which needs no room
-// on a full disk. An error costs deliveries that are made again, nothing
-// else. The number of the next line alone is written only if next is set; it is
-// never ahead of what the files hold.
+// save writes the cursor if it has moved: one slot in place, which needs no room on a full
+// disk. An error costs only repeated deliveries. A new number of the next line alone is
+// written only if next is set, and is never ahead of the files.
 func (s *Spool) save(next bool) error {
 	first := s.firstStored()
 	c := cursor{count: s.saved.count + 1, line: first, next: s.next}
@@ -131,14 +130,13 @@ func (s *Spool) writeCursor(c cursor) error {
 	return err
 }
 
-// forgetCursor lets the next save write a new file.
+// forgetCursor makes the next save write a new file.
 func (s *Spool) forgetCursor() {
 	s.saved.file.Close()
 	s.saved = saved{cursor: cursor{count: s.saved.count}}
 }
 
-// readCursor fills s.saved from the cursor file; all is zero if that says
-// nothing.
+// readCursor fills s.saved from the cursor file, if there is a sound slot.
 func (s *Spool) readCursor() error {
 	f, err := s.o.Disk.OpenFile(s.path(cursorName), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,38 +154,24 @@ func (s *Spool) readCursor() error {
 	if err != nil {
 		return fmt.Errorf("read cursor: %w", err)
 	}
+	b := make([]byte, min(size, 2*cursorSlot))
+	if n, err := f.ReadAt(b, 0); n < len(b) {
+		return fmt.Errorf("read cursor: %w", err)
+	}
 	found := false
-	for slot := int64(0); slot < 2; slot++ {
-		b := make([]byte, cursorSize)
-		if slot*cursorSlot+cursorSize > size {
-			continue
-		}
-		if _, err := f.ReadAt(b, slot*cursorSlot); err != nil {
-			return fmt.Errorf("read cursor: %w", err)
-		}
-		c, err := parseCursor(b, s.path(cursorName))
-		if newer := (*UnsupportedError)(nil); errors.As(err, &newer) {
+	for _, slot := range [][]byte{b, b[min(cursorSlot, len(b)):]} {
+		c, err := parseCursor(slot, s.path(cursorName))
+		switch {
+		case err == nil:
+			if found = true; c.count > s.saved.count {
+				s.saved.cursor = c
+			}
+		case err != recordlog.ErrDamaged:
 			return err
-		}
-		if err != nil {
-			continue
-		}
-		if found = true; c.count > s.saved.count {
-			s.saved.cursor = c
 		}
 	}
 	if !found && size > 0 {
 		s.find(Finding{Kind: recordlog.CursorLost, File: cursorName, Bytes: size, Detail: recordlog.ErrDamaged.Error()})
 	}
 	return nil
-}
-
-// closeCursor makes the cursor durable.
-func (s *Spool) closeCursor() error {
-	f := s.saved.file
-	if f == nil {
-		return nil
-	}
-	s.saved.file = nil
-	return errors.Join(f.Sync(), f.Close())
 }

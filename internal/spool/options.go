@@ -7,11 +7,10 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 )
 
-// Options says how much a Spool may hold. The zero value is the recommended
-// setting.
+// Options of a Spool. The zero value is the recommended setting.
 type Options struct {
-	// MaxBytes bounds the segment files together, in bytes. What is settled
-	// frees its place a segment at a time. Default 1 GiB.
+	// MaxBytes bounds the segment files together, in bytes. Settled lines free their
+	// room a segment at a time. Default 1 GiB.
 	MaxBytes int64
 
 	// MaxAge is the age at which lines are dropped instead of handed out by
@@ -22,17 +21,16 @@ type Options struct {
 	// which DropOldest drops. Default a sixteenth of MaxBytes, at most 16 MiB.
 	SegmentBytes int64
 
-	// Full is what happens to an Append beyond MaxBytes. Default Refuse.
+	// Full is what happens to an Append beyond MaxBytes.
 	Full Policy
 
 	// Disk is what the folder is on. Default disk.Real.
 	Disk disk.FS
 }
 
-// Policy says what gives way when the spool is full.
+// Policy says what happens when the spool is full.
 type Policy int
 
-// The policies.
 const (
 	Refuse     Policy = iota // Append fails with ErrFull
 	DropOldest               // the oldest segment's lines are dropped and counted

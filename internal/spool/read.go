@@ -4,65 +4,53 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// MaxInFlight is how many pieces may be handed out and not settled. A piece
-// that is settled while an older one is not counts too, for the cursor keeps
-// the ends of all of them.
+// MaxInFlight bounds the pieces that are handed out and not settled. One that is settled
+// while an older one is not counts too: the cursor has the ends of all of them.
 const MaxInFlight = 8
 
-// chunkBytes is the least grid by which small batches are put together: those
-// whose frames begin in the same cell of a file are handed out as one piece.
-// The grid is the file's, so that a restart finds the same pieces.
+// chunkBytes is the least grid over a file: batches whose frames begin in the same cell are
+// handed out as one piece. So a restart finds the same pieces.
 const chunkBytes = 256 << 10
 
-// maxReadFails is how often a place may fail to be read before it counts as
-// damaged.
+// maxReadFails is how often a place may fail to be read before it counts as damaged.
 const maxReadFails = 3
 
-// A Batch is a piece that Next handed out. It belongs to the caller until it
-// is settled: calls with the same Batch must not run concurrently, and only Ack
-// and Expire change it.
+// A Batch is a piece that Next handed out. It belongs to the caller until it is settled;
+// only Ack and Expire change it, and their calls for one Batch must not run concurrently.
 type Batch struct {
-	Data    []byte // whole lines that are not settled; valid until they are
+	Data    []byte // whole lines that are not settled, until they are
 	Segment uint64 // random id of the file they are in
 	Line    uint64 // number of the first; with Segment it names the line for ever
 
 	// guarded by Spool.op
 	buf    []byte // where Data begins in full
 	lines  uint64 // in Data
-	end    uint64 // number behind the last line
+	end    uint64 // number after the last line
 	since  time.Time
 	frames []frameAge // only with MaxAge
 }
 
-// frameAge says when the lines below end were appended.
+// frameAge is when the lines below end were appended.
 type frameAge struct {
 	end  uint64
 	time time.Time
 }
 
-// Key names the first n lines of b.Data: no other lines of any spool have the
-// same key.
+// Key names the first n lines of b.Data: no other lines of any spool have the key.
 func (b *Batch) Key(n uint64) string {
-	buf := make([]byte, 0, 60)
-	buf = strconv.AppendUint(buf, b.Segment, 16)
-	buf = append(buf, '-')
-	buf = strconv.AppendUint(buf, b.Line, 10)
-	buf = append(buf, '-')
-	return string(strconv.AppendUint(buf, n, 10))
+	return fmt.Sprintf("%x-%d-%d", b.Segment, b.Line, n)
 }
 
-// Next hands out the oldest lines that were not handed out yet: whole frames of
-// one segment, joined, as far as there are any and up to about max bytes. Only
-// a frame that is larger by itself makes a larger piece, and pieces of up to
-// 512 KiB come whatever max is. Next returns nil if there are no such lines or
-// MaxInFlight pieces are out. An error is the disk's, and Next may be called
-// again: what cannot be read three times counts as damaged.
+// Next hands out the oldest lines that were not handed out yet: whole frames of one
+// segment, up to about max bytes. A larger frame makes a larger piece, and pieces of up to
+// 512 KiB come whatever max is. Next returns nil if there are no such lines or MaxInFlight
+// pieces are out. An error is the disk's, and Next may be called again: what cannot be read
+// three times counts as damaged.
 func (s *Spool) Next(max int) (*Batch, error) {
 	s.op.Lock()
 	defer s.op.Unlock()
@@ -88,9 +76,8 @@ func (s *Spool) Next(max int) (*Batch, error) {
 	return b, err
 }
 
-// Ack settles the first n bytes, whole lines, of b.Data; b.Data and b.Line move
-// on. Pieces may be settled in any order: the cursor and the files follow the
-// oldest one that is not settled.
+// Ack settles the first n bytes, whole lines, of b.Data; b.Data and b.Line advance. Pieces
+// may be settled in any order: cursor and files follow the oldest one that is not settled.
 func (s *Spool) Ack(b *Batch, n int) error {
 	s.op.Lock()
 	defer s.op.Unlock()
@@ -109,10 +96,9 @@ func (s *Spool) Ack(b *Batch, n int) error {
 	return nil
 }
 
-// Expire drops the first lines of b that are older than MaxAge, counts them, and
-// reports whether nothing is left of b. If it drops some only, b.Data and b.Line
-// move on as they do in Ack. It is for a piece that waits to be sent again; Next
-// leaves out by itself what is too old.
+// Expire drops the first lines of b that are older than MaxAge, counts them, and reports
+// whether nothing is left. It is for a piece that waits to be sent again; Next drops old
+// lines, too.
 func (s *Spool) Expire(b *Batch) bool {
 	s.op.Lock()
 	defer s.op.Unlock()
@@ -137,12 +123,11 @@ func (s *Spool) Expire(b *Batch) bool {
 	return b.lines == 0
 }
 
-// isOut reports whether b was handed out and is not settled.
 func (s *Spool) isOut(b *Batch) bool {
 	return b != nil && b.lines > 0 && (slices.Contains(s.out, b) || slices.Contains(s.orphans, b))
 }
 
-// settle takes the first n bytes, so many lines, from b.
+// settle removes the first n bytes, so many lines, from b.
 func (s *Spool) settle(b *Batch, n int, lines uint64) {
 	b.Data = b.Data[n:]
 	b.Line += lines
@@ -156,8 +141,7 @@ func (s *Spool) settle(b *Batch, n int, lines uint64) {
 	s.removeSettled(false)
 }
 
-// passSettled forgets the pieces that are settled and have no older one before
-// them that is not.
+// passSettled removes settled pieces from the front of out.
 func (s *Spool) passSettled() {
 	for len(s.out) > 0 && s.out[0].lines == 0 {
 		s.out = slices.Delete(s.out, 0, 1)
@@ -175,12 +159,12 @@ func (s *Spool) recycle(b *Batch) {
 	}
 }
 
-// keepBytes is how large a segment may be that stays for the next lines although
-// it holds none: a file is not made and removed for each Append.
+// keepBytes bounds an empty segment that is kept for the next lines: not each Append makes
+// and removes a file.
 const keepBytes = 1 << 20
 
-// removeSettled deletes segments that hold nothing any more. Unless it deletes
-// all, the last one stays while it is small.
+// removeSettled deletes segments without lines. Unless it deletes all, the last one stays
+// while it is small.
 func (s *Spool) removeSettled(all bool) {
 	for len(s.segs) > 0 && s.firstStored() >= s.limit(0) {
 		if !all && len(s.segs) == 1 && s.writing && s.segs[0].size < keepBytes {
@@ -192,8 +176,8 @@ func (s *Spool) removeSettled(all bool) {
 
 func (s *Spool) expired(t time.Time) bool { return s.o.MaxAge > 0 && time.Since(t) > s.o.MaxAge }
 
-// load reads the next piece; it is nil if there is none. Pieces end where a
-// frame begins in another cell of the grid.
+// load reads the next piece, or nil. Pieces end where a frame begins in another cell of the
+// grid.
 func (s *Spool) load(grid int64) (*Batch, error) {
 	grid = max(grid, chunkBytes)
 	for s.at < s.next && len(s.segs) > 0 {
@@ -218,7 +202,11 @@ func (s *Spool) load(grid int64) (*Batch, error) {
 			s.passOver(seg, seg.size, err.Error())
 			continue
 		}
-		s.readFrom(seg)
+		if s.walk.File() != seg.file {
+			s.walk.Open(seg.file, "", seg.size)
+		}
+		s.walk.Limit, s.walk.Window = seg.size, chunkBytes // it only grows
+		s.walk.Expect(seg.id)
 		if b, err := s.loadFrom(seg, end, grid); b != nil || err != nil {
 			return b, err
 		}
@@ -230,18 +218,13 @@ func (s *Spool) load(grid int64) (*Batch, error) {
 	return nil, nil
 }
 
-// giveUp counts a failed reading and reports whether it was the last.
 func (s *Spool) giveUp() bool {
 	s.fails++
-	if s.fails < maxReadFails {
-		return false
-	}
-	s.fails = 0
-	return true
+	s.fails %= maxReadFails
+	return s.fails == 0
 }
 
-// loadFrom reads frames of seg, whose lines end at limit, until they make a
-// piece, or nothing more can be read into it.
+// loadFrom reads frames of seg, whose lines end at limit, until they make a piece.
 func (s *Spool) loadFrom(seg *segment, limit uint64, grid int64) (b *Batch, err error) {
 	var cell int64
 	for s.pos < seg.size && s.at < limit {
@@ -298,25 +281,16 @@ func (s *Spool) loadFrom(seg *segment, limit uint64, grid int64) (b *Batch, err 
 	return b, nil
 }
 
-// readFrom makes s.walk read seg, which only grows.
-func (s *Spool) readFrom(seg *segment) {
-	if s.walk.File() != seg.file {
-		s.walk.Open(seg.file, "", seg.size)
-	}
-	s.walk.Limit, s.walk.Window = seg.size, chunkBytes
-	s.walk.Expect(seg.id)
-}
-
-// resync returns the position of the next frame after s.pos that accept agrees to,
-// or the end of the file.
+// resync returns the position of the next frame after s.pos that accept agrees to, or the
+// end of the file.
 func (s *Spool) resync(accept func(*recordlog.Frame) bool) int64 {
 	s.walk.Pos = s.pos
 	_ = s.walk.Resync(accept) // what cannot be read counts as damaged
 	return s.walk.Pos
 }
 
-// frame reads the frame at s.pos. Its header is set, also with an error, if
-// that much is sound; the body is left out where nobody needs it.
+// frame reads the frame at s.pos. Its header is set, also with an error, if it is sound.
+// The body is left out if it is not needed.
 func (s *Spool) frame(seg *segment, limit uint64) (recordlog.Frame, []byte, error) {
 	s.walk.Pos = s.pos
 	f, err := s.walk.Header()
@@ -333,10 +307,8 @@ func (s *Spool) frame(seg *segment, limit uint64) (recordlog.Frame, []byte, erro
 	return f, body, err
 }
 
-// newBatch is the piece that begins with the frame f at s.at, still without
-// lines. A new buffer has room for all frames that can belong to it: those that
-// seg has from s.pos on and that begin in the same cell. The last one may reach
-// beyond the cell.
+// newBatch returns the piece that begins with the frame f at s.at, without lines. A new
+// buffer has room for all frames that seg has in the cell; the last one may reach beyond.
 func (s *Spool) newBatch(seg *segment, f *recordlog.Frame, grid int64) *Batch {
 	b := &Batch{Segment: seg.id, Line: s.at, since: time.Unix(0, f.MinTime)}
 	if n := len(s.spare); n > 0 {
@@ -359,7 +331,7 @@ func (s *Spool) take(b *Batch, f *recordlog.Frame, body []byte) {
 	}
 }
 
-// passOver goes on at end. What is lost by it shows when something sound comes.
+// passOver continues at end. What is lost shows at the next sound frame.
 func (s *Spool) passOver(seg *segment, end int64, why string) {
 	if s.bad.bytes == 0 {
 		s.bad = badPlace{file: segmentName(seg.line), pos: s.pos, detail: why}
@@ -368,7 +340,7 @@ func (s *Spool) passOver(seg *segment, end int64, why string) {
 	s.pos = end
 }
 
-// lose counts n lines before what comes next in seg as damaged.
+// lose counts n lines before the next ones in seg as damaged.
 func (s *Spool) lose(seg *segment, n uint64) {
 	s.count.Dropped.Damaged += n
 	s.count.Damaged++

@@ -78,10 +78,9 @@ func (s *Spool) recover() error {
 	return nil
 }
 
-// recoverSegment returns the segment in the file of that name, or nil if the
-// file holds none.
+// recoverSegment returns the segment in the file of that name, or nil if there is none.
 func (s *Spool) recoverSegment(name string, line uint64, size int64) (*segment, error) {
-	seg := &segment{line: line, size: size, dirty: true} // who knows whether the process before synced it
+	seg := &segment{line: line, size: size, dirty: true} // perhaps never synced
 	if err := s.open(seg); errors.Is(err, disk.ErrNotFile) {
 		s.find(Finding{Kind: recordlog.SetAside, File: name, Detail: err.Error()})
 		s.count.Damaged++
@@ -99,7 +98,7 @@ func (s *Spool) recoverSegment(name string, line uint64, size int64) (*segment, 
 	case err != nil && !recordlog.IsDamage(err):
 		return nil, errors.Join(err, seg.file.Close())
 	}
-	// Any frame tells what the header would.
+	// A frame has what the header would tell.
 	w.Open(seg.file, s.path(name), size)
 	w.Pos = -1
 	var f recordlog.Frame
@@ -115,7 +114,7 @@ func (s *Spool) recoverSegment(name string, line uint64, size int64) (*segment, 
 	}
 	if size < segmentHeader || lines == 0 && zero {
 		s.find(Finding{Kind: recordlog.EmptyRemoved, File: name, Bytes: size})
-		return nil, s.removeFile(name)
+		return nil, s.remove(name)
 	}
 	s.find(Finding{Kind: recordlog.SetAside, File: name, Bytes: size, Lines: lines, Estimated: true})
 	s.count.Damaged++
@@ -127,16 +126,9 @@ func (s *Spool) setAside(name string) error {
 	return err
 }
 
-func (s *Spool) removeFile(name string) error {
-	if err := s.o.Disk.Remove(s.path(name)); err != nil {
-		return fmt.Errorf("remove empty segment: %w", err)
-	}
-	return nil
-}
-
-// recoverLast reads the last segment frame by frame to see where it ends, cuts
-// an unfinished append and makes it take appends again. It reports false, and
-// removes the segment, if that holds no batch.
+// recoverLast reads the last segment frame by frame to its end, cuts an unfinished append,
+// and writes on it if possible. It reports false, and removes the segment, if that has no
+// batch.
 func (s *Spool) recoverLast() (kept bool, err error) {
 	i := len(s.segs) - 1
 	seg := s.segs[i]
@@ -192,19 +184,18 @@ func (s *Spool) recoverLast() (kept bool, err error) {
 	return s.resume(seg, sound, false), nil
 }
 
-// resume makes seg, the last segment, take appends if it can, or removes it if
-// it is empty.
+// resume makes seg, the last segment, the current one if possible. It removes an empty one.
 func (s *Spool) resume(seg *segment, sound, cut bool) (kept bool) {
 	if s.next == seg.line {
 		s.find(Finding{Kind: recordlog.EmptyRemoved, File: segmentName(seg.line), Bytes: seg.size})
 		s.segs = s.segs[:len(s.segs)-1]
 		s.total -= seg.size
-		seg.file.Close()
-		s.o.Disk.Remove(s.path(segmentName(seg.line))) // if not, the next segment takes its place
+		_ = seg.file.Close()
+		_ = s.remove(segmentName(seg.line)) // if not, the next segment takes its place
 		return false
 	}
 	if !sound || seg.size >= s.o.SegmentBytes {
-		return true // an unfinished append behind its lines is not read
+		return true // an unfinished append after its lines is not read
 	}
 	if cut {
 		if err := seg.file.Truncate(seg.size); err != nil {

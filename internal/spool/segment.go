@@ -1,9 +1,7 @@
 package spool
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,8 +10,8 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// Segments are of package recordlog: a frame is one batch of lines, without a key
-// section, and both its times are that of the append.
+// Segments are those of package recordlog: a frame is one batch of lines, without keys, and
+// both its times are that of the append.
 const (
 	extSegment    = ".spool"
 	segmentHeader = recordlog.HeaderSize
@@ -21,31 +19,31 @@ const (
 )
 
 type (
-	// UnsupportedError is recordlog's.
 	UnsupportedError = recordlog.UnsupportedError
-	// Finding is recordlog's.
-	Finding = recordlog.Finding
+	Finding          = recordlog.Finding
 )
 
-// segment is one segment file; all fields are guarded by Spool.op.
 type segment struct {
 	line    uint64 // number of its first line, also its name
-	end     uint64 // number behind its last line, once it is given up
+	end     uint64 // number after its last line, once it is given up
 	id      uint64
 	created time.Time
 	size    int64     // bytes that are committed
 	file    disk.File // nil until it is needed
 	dirty   bool      // appended to since the last Sync
-	syncErr error     // its fsync failed: never called again
-	guessed bool      // how many lines it lost is an estimate
-	keep    int64     // where its lines end, if what a failed append wrote after them could not be cut; else 0
+	syncErr error     // of its fsync, which is never called again
+	guessed bool      // the number of lost lines is an estimate
+	keep    int64     // where its lines end before a failed append that could not be cut; else 0
 }
 
 func segmentName(line uint64) string { return recordlog.Name(line, extSegment) }
 
 func (s *Spool) path(name string) string { return filepath.Join(s.dir, name) }
 
-// createSegment makes the segment that the next line begins.
+// remove removes a file, if it is there.
+func (s *Spool) remove(name string) error { return recordlog.Remove(s.o.Disk, s.path(name)) }
+
+// createSegment makes the segment that begins with the next line.
 func (s *Spool) createSegment() (*segment, error) {
 	if !s.owns() {
 		return nil, errGone
@@ -63,7 +61,7 @@ func (s *Spool) createSegment() (*segment, error) {
 	return seg, nil
 }
 
-// limit is the number behind the last line of segment i.
+// limit returns the number after the last line of segment i.
 func (s *Spool) limit(i int) uint64 {
 	if i+1 < len(s.segs) {
 		return s.segs[i+1].line
@@ -71,9 +69,8 @@ func (s *Spool) limit(i int) uint64 {
 	return s.next
 }
 
-// removeFirst gives up the oldest segment and its file. Files go in their
-// order also where the disk refuses one for a while, so that what a crash
-// leaves has no gap.
+// removeFirst gives up the oldest segment and its file. Files are removed in order even if
+// the disk refuses one for a while, so that a crash leaves no gap.
 func (s *Spool) removeFirst() {
 	seg := s.segs[0]
 	seg.end = s.limit(0)
@@ -99,19 +96,19 @@ func (s *Spool) removeFirst() {
 	s.sweep()
 }
 
-// sweep removes files that were given up. A cursor that cannot be written and
-// says less goes first: the lines would pass for lost at the next Open.
+// sweep removes files that were given up. A cursor that is behind and cannot be written is
+// removed first: the next Open would count the lines as lost.
 func (s *Spool) sweep() {
 	for len(s.garbage) > 0 && s.owns() {
 		seg := s.garbage[0]
 		if s.saved.file != nil && s.saved.line < seg.end && s.save(false) != nil {
-			if err := s.o.Disk.Remove(s.path(cursorName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := s.remove(cursorName); err != nil {
 				s.fail(fmt.Errorf("remove cursor: %w", err))
 				return
 			}
 			s.forgetCursor()
 		}
-		if err := s.o.Disk.Remove(s.path(segmentName(seg.line))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.remove(segmentName(seg.line)); err != nil {
 			s.fail(fmt.Errorf("remove segment: %w", err))
 			return
 		}
@@ -120,7 +117,7 @@ func (s *Spool) sweep() {
 	}
 }
 
-// open gives seg its file.
+// open opens the file of seg.
 func (s *Spool) open(seg *segment) error {
 	if seg.file != nil {
 		return nil

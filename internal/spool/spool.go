@@ -11,19 +11,18 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// ErrFull is what the error of an Append wraps for which there is no room,
-// within MaxBytes or on the disk.
+// ErrFull is what the error of an Append wraps if there is no room, within MaxBytes or on
+// the disk.
 var ErrFull = errors.New("no room in the spool")
 
-// A Spool is a queue of lines in a folder. It is safe for concurrent use: one
-// call works at a time, and Stats never waits for it. Whoever opened it closes
-// it.
+// A Spool is a queue of lines in a folder. It is safe for concurrent use, and Stats never
+// waits. The caller of Open closes it.
 type Spool struct {
 	dir  string
 	o    Options
 	lock disk.Lock
 
-	op sync.Mutex // held by each call but Stats and Findings while it works
+	op sync.Mutex // held by each call except Stats and Findings
 
 	// guarded by op
 	segs      []*segment // oldest first; those with lines that are not settled
@@ -35,11 +34,11 @@ type Spool struct {
 	since     time.Time  // at was not appended before
 	out       []*Batch   // handed out, oldest first; the first is not settled, later ones may be
 	orphans   []*Batch   // handed out, not settled, and their segment is gone; older than out
-	ends      []uint64   // numbers behind the pieces to hand out next, which were out before a restart
+	ends      []uint64   // of the pieces to hand out next, which were out before a restart
 	spare     [][]byte   // memory for pieces
 	bad       badPlace   // passed over and not yet reported
 	fails     int        // readings of the frame at pos that failed in a row
-	garbage   []*segment // given up, but the file is still there; oldest first
+	garbage   []*segment // given up, with a file; oldest first
 	stray     bool       // the file that the next segment replaces holds a failed append
 	total     int64      // bytes in segs and garbage
 	saved     saved
@@ -49,22 +48,22 @@ type Spool struct {
 	closed    bool
 	looked    time.Time // when look last compared the folder
 	gone      bool      // LOCK in the folder is not the file that lock holds
-	count     Stats     // the counters of it; the rest is filled by publish
+	count     Stats     // its counters; publish fills the rest
 
 	mu       sync.Mutex
 	stats    Stats     // guarded by mu
 	findings []Finding // guarded by mu
 }
 
-// badPlace is where something was passed over.
+// badPlace is what was skipped.
 type badPlace struct {
 	file       string
 	pos, bytes int64
 	detail     string
 }
 
-// Open opens the spool in dir, which it creates if need be, and takes it for
-// this process. Lines that were left there are handed out by Next.
+// Open opens the spool in dir, which it creates if necessary, and locks it. Next hands out
+// the lines that were left.
 func Open(dir string, o Options) (*Spool, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -78,16 +77,14 @@ func Open(dir string, o Options) (*Spool, error) {
 		return nil, fmt.Errorf("open spool %s: each folder has one owner at a time: %w", dir, err)
 	}
 	if err := s.recover(); err != nil {
-		s.closeFiles()
-		s.closeCursor()
-		return nil, fmt.Errorf("open spool %s: %w", dir, errors.Join(err, s.lock.Close()))
+		return nil, fmt.Errorf("open spool %s: %w", dir, errors.Join(err, s.closeFiles()))
 	}
 	s.publish()
 	return s, nil
 }
 
-// look compares the folder and the files that are written with their names, at
-// most once a second.
+// look checks, at most once a second, that the folder and the written files have their
+// names.
 func (s *Spool) look(now time.Time) {
 	if now.Sub(s.looked) < time.Second {
 		return
@@ -115,8 +112,7 @@ func (s *Spool) look(now time.Time) {
 
 var errGone = errors.New("the folder, or LOCK in it, was removed, renamed or replaced, and may have another owner: put it back, or open the spool again")
 
-// owns reports whether the folder still is the one that s has locked. What
-// cannot be told counts as yes.
+// owns reports whether the folder is still the locked one, as far as is known.
 func (s *Spool) owns() bool { return !removed(s.lock) }
 
 func removed(f disk.Sameness) bool {
@@ -124,7 +120,7 @@ func removed(f disk.Sameness) bool {
 	return err == nil && !same
 }
 
-// firstLine is the number of the oldest line that is not settled.
+// firstLine returns the number of the oldest line that is not settled.
 func (s *Spool) firstLine() uint64 {
 	if len(s.orphans) > 0 {
 		return s.orphans[0].Line
@@ -132,7 +128,7 @@ func (s *Spool) firstLine() uint64 {
 	return s.firstStored()
 }
 
-// firstStored is the oldest line on disk that is not settled.
+// firstStored returns the number of the oldest line on disk that is not settled.
 func (s *Spool) firstStored() uint64 {
 	if len(s.out) > 0 {
 		return s.out[0].Line
@@ -140,8 +136,7 @@ func (s *Spool) firstStored() uint64 {
 	return s.at
 }
 
-// Append stores lines, each ended by '\n', behind what is there. The error wraps
-// ErrFull if there is no room.
+// Append stores lines, each ended by '\n'. The error wraps ErrFull if there is no room.
 func (s *Spool) Append(lines []byte) error {
 	if len(lines) == 0 {
 		return nil
@@ -170,9 +165,8 @@ func (s *Spool) Append(lines []byte) error {
 	return nil
 }
 
-// Sync makes everything appended so far durable. A segment whose fsync failed
-// is not written on nor synced again, for a later nil would mean nothing: its
-// error comes back until its lines are settled.
+// Sync makes all appended lines durable. A segment whose fsync failed is neither written
+// nor synced again: its error returns until its lines are settled.
 func (s *Spool) Sync() error {
 	s.op.Lock()
 	defer s.op.Unlock()
@@ -198,10 +192,7 @@ func (s *Spool) sync() error {
 			}
 		}
 	}
-	if err := s.o.Disk.SyncDir(s.dir); err != nil {
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(append(errs, s.o.Disk.SyncDir(s.dir))...); err != nil {
 		err = fmt.Errorf("sync spool: %w", err)
 		s.fail(err)
 		return err
@@ -209,8 +200,8 @@ func (s *Spool) sync() error {
 	return nil
 }
 
-// Close writes the cursor, makes durable what is left and gives up the folder.
-// Lines that are not settled stay for the next Open. Later calls return nil.
+// Close writes the cursor, makes durable what is left and releases the folder. Lines that
+// are not settled stay for the next Open. Later calls return nil.
 func (s *Spool) Close() error {
 	s.op.Lock()
 	defer s.op.Unlock()
@@ -225,33 +216,17 @@ func (s *Spool) Close() error {
 		s.count.Dropped.Full += b.lines
 	}
 	s.orphans = nil
-	var errs []error
-	if err := s.rollBackAgain(); err != nil {
-		errs = append(errs, err)
-	}
-	if err := s.save(true); err != nil {
-		errs = append(errs, err)
-	}
+	err := errors.Join(s.rollBackAgain(), s.save(true))
 	if len(s.segs) > 0 {
-		if err := s.sync(); err != nil {
-			errs = append(errs, err)
-		}
+		err = errors.Join(err, s.sync())
 	}
-	if err := s.closeFiles(); err != nil {
-		errs = append(errs, err)
-	}
-	if err := s.closeCursor(); err != nil {
-		errs = append(errs, err)
-	}
-	if err := s.lock.Close(); err != nil {
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err = errors.Join(err, s.closeFiles()); err != nil {
 		return fmt.Errorf("close spool: %w", err)
 	}
 	return nil
 }
 
+// closeFiles closes the files, makes the cursor durable and releases the lock.
 func (s *Spool) closeFiles() error {
 	var errs []error
 	for _, seg := range s.segs {
@@ -260,5 +235,9 @@ func (s *Spool) closeFiles() error {
 			seg.file = nil
 		}
 	}
-	return errors.Join(errs...)
+	if f := s.saved.file; f != nil {
+		s.saved.file = nil
+		errs = append(errs, f.Sync(), f.Close())
+	}
+	return errors.Join(append(errs, s.lock.Close())...)
 }

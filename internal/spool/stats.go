@@ -2,8 +2,7 @@ package spool
 
 import "time"
 
-// Stats is a consistent picture of a Spool at one moment. Lines are counted
-// from Open on; at every moment
+// Stats is a consistent snapshot of a Spool. Lines are counted from Open on; always
 //
 //	Recovered + Appended = Acked + Dropped.Total() + Lines
 type Stats struct {
@@ -11,7 +10,7 @@ type Stats struct {
 	Appended  uint64 // lines that Append stored
 	Acked     uint64 // lines settled by Ack
 	Dropped   Drops
-	Lines     uint64 // neither yet
+	Lines     uint64 // not settled yet
 
 	Refused uint64 // lines that Append did not store; not in the ledger
 
@@ -29,14 +28,14 @@ type Stats struct {
 	LastErrorTime time.Time
 }
 
-// Drops counts lines that are lost, by reason.
+// Drops counts lost lines by reason.
 type Drops struct {
 	Full    uint64 // gave way to newer ones, under DropOldest
 	Old     uint64 // above MaxAge
 	Damaged uint64 // not readable any more
 }
 
-// Total is the number of lost lines.
+// Total returns the number of lost lines.
 func (d Drops) Total() uint64 { return d.Full + d.Old + d.Damaged }
 
 // Stats returns the counters. It never waits for the disk.
@@ -46,7 +45,7 @@ func (s *Spool) Stats() Stats {
 	return s.stats
 }
 
-// publish makes what happened under op visible; op is held.
+// publish updates what Stats returns; op is held.
 func (s *Spool) publish() {
 	st := s.count
 	st.First, st.Next = s.firstLine(), s.next
@@ -69,8 +68,7 @@ func (s *Spool) publish() {
 	s.mu.Unlock()
 }
 
-// unread is what Stats.Unread says: all bytes except those of segments up to
-// where Next reads, of which there are few.
+// unread returns Stats.Unread: all bytes except those of segments up to where Next reads.
 func (s *Spool) unread() int64 {
 	if s.at == s.next {
 		return 0
@@ -91,7 +89,7 @@ func (s *Spool) fail(err error) {
 
 const maxFindings = 100
 
-// Findings returns what was found since the call before, the first hundred.
+// Findings returns what was found since the last call, the first hundred.
 func (s *Spool) Findings() []Finding {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// WithChecksums returns data with the right checksums wherever a header begins, so
-// that a fuzzer gets past them.
+// WithChecksums returns data with the right checksums in all headers, so that a fuzzer gets
+// past them.
 func WithChecksums(data []byte) []byte {
 	data = bytes.Clone(data)
 	if len(data) >= recordlog.HeaderSize && recordlog.KindOf(data) != 0 {
@@ -35,8 +35,7 @@ func WithChecksums(data []byte) []byte {
 	return data
 }
 
-// CheckTables fails t unless the page doc has the byte tables of each source file,
-// line by line.
+// CheckTables fails t unless the page doc has the byte tables of each source file.
 func CheckTables(t *testing.T, doc string, files ...string) {
 	t.Helper()
 	page, err := os.ReadFile(doc)
