@@ -94,7 +94,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 		return nil, err
 	}
 	c.receiver = receiver.New(backend{c}, c.receiveOptions())
-	if c.api, err = query.New(source{c.journal}, queryOptions(cfg)); err != nil {
+	if c.api, err = query.New(c.journal, queryOptions(cfg)); err != nil {
 		return nil, err
 	}
 	if err := ledger.Remove(cfg.Data); err != nil {

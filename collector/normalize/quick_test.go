@@ -64,8 +64,6 @@ func sameVerdict(t *testing.T, line []byte) {
 	}
 }
 
-var smallLimits = Limits{MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxValueBytes: 100, MaxEvents: 5, MaxRejections: 3}
-
 func TestVerdicts(t *testing.T) {
 	for _, body := range values() {
 		sameVerdict(t, []byte(body))

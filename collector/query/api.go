@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/rollway/rollway/collector/journal"
 )
 
 // Options of an API. The zero value is the recommended setting.
@@ -27,35 +30,28 @@ type Options struct {
 }
 
 func (o *Options) check() error {
-	if o.MaxQueries < 0 || o.MaxTails < 0 || o.MaxLast < 0 || o.MaxLastBytes < 0 || o.MaxLastTotal < 0 || o.Heartbeat < 0 || o.SearchTime < 0 || o.WriteTimeout < 0 {
+	if min(o.MaxQueries, o.MaxTails, o.MaxLast, o.MaxLastBytes, o.MaxLastTotal) < 0 || min(o.Heartbeat, o.SearchTime, o.WriteTimeout) < 0 {
 		return errors.New("query options: a limit or a time is negative; use 0 for the default")
 	}
-	setDefault(&o.MaxQueries, 8)
-	setDefault(&o.MaxTails, 100)
-	setDefault(&o.MaxLast, 100_000)
-	setDefault(&o.MaxLastBytes, 64<<20)
-	setDefault(&o.MaxLastTotal, 128<<20)
-	setDefault(&o.Heartbeat, 15*time.Second)
-	setDefault(&o.SearchTime, 2*time.Minute)
-	setDefault(&o.WriteTimeout, 30*time.Second)
+	o.MaxQueries = cmp.Or(o.MaxQueries, 8)
+	o.MaxTails = cmp.Or(o.MaxTails, 100)
+	o.MaxLast = cmp.Or(o.MaxLast, 100_000)
+	o.MaxLastBytes = cmp.Or(o.MaxLastBytes, 64<<20)
+	o.MaxLastTotal = cmp.Or(o.MaxLastTotal, 128<<20)
+	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
+	o.SearchTime = cmp.Or(o.SearchTime, 2*time.Minute)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	return nil
 }
 
-func setDefault[T int | time.Duration](v *T, def T) {
-	if *v == 0 {
-		*v = def
-	}
-}
-
-// API serves a Source over HTTP. It is safe for concurrent use; whoever made it
-// closes it.
+// API serves a journal over HTTP. It is safe for concurrent use; its owner closes it.
 //
-//  1. Every request has a reader of its own: a slow client holds up nobody.
+//  1. Every request has a reader of its own: a slow client delays no other.
 //  2. Lines go out exactly as they are stored, in the order of their offsets.
-//  3. What is missing or failed is told to the client: by the status, or once
-//     lines were sent by a trailer, an event or an aborted connection.
+//  3. The client is told what is missing or failed: by the status, or once lines were
+//     sent by a trailer, an event or an aborted connection.
 type API struct {
-	src     Source
+	src     source
 	o       Options
 	queries chan struct{} // one token for each query that runs
 	tails   chan struct{} // one token for each tail that runs
@@ -71,8 +67,27 @@ type API struct {
 
 var errClosing = errors.New("the collector is shutting down")
 
-// New returns an API over src.
-func New(src Source, o Options) (*API, error) {
+// source is the journal, except in tests.
+type source struct {
+	first, next func() uint64
+	newReader   func(from uint64) reader
+}
+
+// reader is a *journal.Reader, except in tests.
+type reader interface {
+	SetTimeRange(minimum, maximum int64)
+	Next(ctx context.Context) (journal.Frame, error)
+	TryNext() (journal.Frame, bool, error)
+	Offset() uint64
+	Close() error
+}
+
+// New returns an API over j.
+func New(j *journal.Journal, o Options) (*API, error) {
+	return newAPI(source{j.First, j.Next, func(from uint64) reader { return j.NewReader(from) }}, o)
+}
+
+func newAPI(src source, o Options) (*API, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -109,19 +124,19 @@ func (a *API) Stats() Stats {
 // begin takes a token and returns the request's context, which also ends with
 // the API. If it returns false, the request is answered.
 func (a *API) begin(w http.ResponseWriter, r *http.Request, tokens chan struct{}, what string) (context.Context, func(), bool) {
-	if a.ctx.Err() != nil {
+	refuse := func(after string, err error) (context.Context, func(), bool) {
 		a.stats.refused.Add(1)
-		w.Header().Set("Retry-After", "5")
-		writeError(w, http.StatusServiceUnavailable, errClosing)
+		w.Header().Set("Retry-After", after)
+		writeError(w, http.StatusServiceUnavailable, err)
 		return nil, nil, false
+	}
+	if a.ctx.Err() != nil {
+		return refuse("5", errClosing)
 	}
 	select {
 	case tokens <- struct{}{}:
 	default:
-		a.stats.refused.Add(1)
-		w.Header().Set("Retry-After", "1")
-		writeError(w, http.StatusServiceUnavailable, fmt.Errorf("%d %s are running, which is the limit; try again later", cap(tokens), what))
-		return nil, nil, false
+		return refuse("1", fmt.Errorf("%d %s are running, which is the limit; try again later", cap(tokens), what))
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := context.AfterFunc(a.ctx, func() { cancel(errClosing) })
@@ -172,20 +187,13 @@ func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 	if err != nil {
 		return req, err
 	}
-	var since, until *time.Time
-	for _, p := range []struct {
-		name string
-		t    **time.Time
-	}{{"since", &since}, {"until", &until}} {
-		s := values.Get(p.name)
-		if s == "" {
-			continue
-		}
-		t, err := ParseTime(s, now)
-		if err != nil {
-			return req, fmt.Errorf("parameter %s: %w", p.name, err)
-		}
-		*p.t = &t
+	since, err := parseTime(values, "since", now)
+	if err != nil {
+		return req, err
+	}
+	until, err := parseTime(values, "until", now)
+	if err != nil {
+		return req, err
 	}
 	only, _ := r.Context().Value(onlyKey{}).(*node)
 	req.query = q.within(since, until, only)
@@ -209,6 +217,19 @@ func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 		return req, fmt.Errorf("parameter last: %d is above the limit of %d lines; narrow it by since and until, or read in ascending order with from and limit", req.last, a.o.MaxLast)
 	}
 	return req, nil
+}
+
+// parseTime returns nil if there is no such parameter.
+func parseTime(values url.Values, name string, now time.Time) (*time.Time, error) {
+	s := values.Get(name)
+	if s == "" {
+		return nil, nil
+	}
+	t, err := ParseTime(s, now)
+	if err != nil {
+		return nil, fmt.Errorf("parameter %s: %w", name, err)
+	}
+	return &t, nil
 }
 
 func parseCount(values url.Values, name string) (int, error) {
@@ -251,12 +272,18 @@ func writeError(w http.ResponseWriter, status int, err error) {
 	if errors.As(err, &syntax) {
 		answer.Column = syntax.Column
 	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
+	setHeader(w, "application/json")
 	w.WriteHeader(status)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(answer) // the client may be gone
+}
+
+// setHeader sets what all answers have.
+func setHeader(w http.ResponseWriter, contentType string) http.Header {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	return h
 }

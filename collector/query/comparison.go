@@ -2,9 +2,12 @@ package query
 
 import (
 	"fmt"
+	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/rollway/rollway/internal/levels"
 	"github.com/rollway/rollway/internal/times"
 )
 
@@ -39,7 +42,7 @@ func (c *comparison) positive(o op) (*node, error) {
 		switch {
 		case o != opEqual || tail != "":
 			return nil, c.fail(c.at, show(value),
-				`"*" only behind = or !=, alone (present) or at the end (begins with); use ~ for contains, and quotes for the character`)
+				`"*" only after = or !=, alone (present) or at the end (begins with); use ~ for contains, and quotes for the character`)
 		case head == "":
 			return termNode(newValueTerm(opPresent, c.field, "", false)), nil
 		}
@@ -92,4 +95,22 @@ func ParseTime(s string, now time.Time) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("found %s, expected %s", show(s), times.Expected)
 	}
 	return t, nil
+}
+
+// Bounds of the levels that an expression may compare with. Plain numbers stop
+// at maxNumber: the 20 to 60 of pino and bunyan are not slog's, and a comparison
+// with them would find nothing without a word why.
+const (
+	maxLevel  = 1 << 31
+	maxNumber = 19
+)
+
+// parseLevel reads a level as an expression may name it: by a name that
+// normalization knows, with or without a distance, or by slog's number.
+func parseLevel(s string) (slog.Level, bool) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return slog.Level(n), n >= -maxLevel && n <= maxNumber
+	}
+	l, ok := levels.ParseNamed([]byte(s))
+	return l, ok && l >= -maxLevel && l <= maxLevel
 }

@@ -29,27 +29,10 @@ func (id fieldID) name() string { return fieldNames[id] }
 
 // fieldOf finds the field that a line's key names.
 func fieldOf(key []byte) fieldID {
-	switch string(key) {
-	case "time":
-		return fieldTime
-	case "level":
-		return fieldLevel
-	case "msg":
-		return fieldMsg
-	case "service":
-		return fieldService
-	case "logger":
-		return fieldLogger
-	case "source":
-		return fieldSource
-	case "trace_id":
-		return fieldTraceID
-	case "span_id":
-		return fieldSpanID
-	case "error":
-		return fieldError
-	case "attrs":
-		return fieldAttrs
+	for id := range numFields {
+		if string(key) == fieldNames[id] {
+			return id
+		}
 	}
 	return fieldUnknown
 }
@@ -72,13 +55,9 @@ func resolve(name string) field {
 	}
 	first, rest, dotted := strings.Cut(name, ".")
 	if dotted && rest != "" {
-		switch first {
-		case "attrs":
-			return field{fieldAttrs, rest}
-		case "error":
-			return field{fieldError, rest}
-		case "source":
-			return field{fieldSource, rest}
+		switch id := fieldOf([]byte(first)); id {
+		case fieldAttrs, fieldError, fieldSource:
+			return field{id, rest}
 		}
 	}
 	return field{fieldAttrs, name}

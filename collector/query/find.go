@@ -6,15 +6,17 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/rollway/rollway/collector/journal"
 )
 
 // found is what one search came to.
 type found struct {
 	scanned uint64 // lines looked at, or passed over by their frame's time
 	matched uint64
-	missing uint64 // records that are gone
-	gap     *Gap   // the first of them
-	reached uint64 // offset of the line that would have come next
+	missing uint64       // records that are gone
+	gap     *journal.Gap // the first of them
+	reached uint64       // offset of the line that would have come next
 }
 
 // find hands every line of the offsets [from, end) that matches q to emit, in
@@ -27,7 +29,7 @@ func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, em
 	if minimum > maximum || from >= end {
 		return nil
 	}
-	r := a.src.NewReader(from)
+	r := a.src.newReader(from)
 	defer func() { err = errors.Join(err, r.Close()) }()
 	r.SetTimeRange(minimum, maximum)
 	alive := func() error { return cmp.Or(context.Cause(a.ctx), context.Cause(ctx)) }
@@ -43,7 +45,7 @@ func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, em
 			return err
 		}
 		frame, ok, err := r.TryNext()
-		var gap *Gap
+		var gap *journal.Gap
 		switch {
 		case errors.As(err, &gap):
 			if gap.To < gap.From {
@@ -81,7 +83,7 @@ func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, em
 const tickBytes = 64 << 10
 
 // findIn is find for one frame; between is called every tickBytes.
-func (q *Query) findIn(frame Frame, end uint64, f *found, emit func(uint64, []byte) (bool, error), between func() error) (more bool, err error) {
+func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint64, []byte) (bool, error), between func() error) (more bool, err error) {
 	offset, lines := frame.First, frame.Lines
 	if !q.mayMatch(lines) {
 		if offset < end {

@@ -1,7 +1,5 @@
 package query
 
-import "github.com/rollway/rollway/internal/jsonwalk"
-
 // manyTexts finds all of a query's texts in one pass over a string, however many
 // there are: the automaton of Aho and Corasick (Communications of the ACM 18(6),
 // 1975), with its transitions worked out beforehand. It is immutable.
@@ -88,30 +86,19 @@ func (m *manyTexts) link() {
 	}
 }
 
-// search notes the texts in the string that raw is between the quotes of.
-func (m *manyTexts) search(s *scan, raw []byte, escaped bool) {
+// search notes the texts that are in one.
+func (m *manyTexts) search(s *scan, text []byte) {
 	state := 0
-	if !escaped {
-		for _, c := range raw {
-			state = int(m.next[state*m.classes+int(m.class[c])])
-			if m.ends[state] {
-				m.hit(s, state)
-			}
-		}
-		return
-	}
-	for u := jsonwalk.Unescape(raw); ; {
-		c, ok := u.Next()
-		if !ok {
-			return
-		}
+	for _, c := range text {
 		state = int(m.next[state*m.classes+int(m.class[c])])
-		m.hit(s, state)
+		if m.ends[state] {
+			m.hit(s, state)
+		}
 	}
 }
 
 // hit notes the texts that end in state. Where one is found that was before, so
-// were all that end in it: a text is passed twice in a line at the most.
+// were all that end in it: a text is passed at most twice in a line.
 func (m *manyTexts) hit(s *scan, state int) {
 	for ; state != 0; state = int(m.shorter[state]) {
 		for _, index := range m.found[state] {

@@ -33,10 +33,11 @@ func (q *Query) Match(line []byte) bool {
 		return false
 	}
 	s := scan{q: q, line: line, pending: q.terms}
-	if !s.run() {
-		return false
+	matches := s.run() && q.root.eval(&s.hits)
+	if s.decoded != nil {
+		decodeds.Put(s.decoded)
 	}
-	return q.root.eval(&s.hits)
+	return matches
 }
 
 // MatchLevel is Match for any line of a level. told is false if the level alone
@@ -69,7 +70,8 @@ type scan struct {
 	q       *Query
 	line    []byte
 	hits    hitSet
-	pending int // terms that have not held so far
+	pending int      // terms that have not held so far
+	decoded *decoded // nil: no string with escapes so far
 }
 
 func (s *scan) hit(c *check) {
@@ -156,48 +158,42 @@ func (s *scan) apply(t *term, start, end int) bool {
 	switch line[start] {
 	case '"':
 		end, escaped := jsonwalk.SkipString(line, start)
-		return end >= 0 && t.holds(line[start+1:end-1], true, escaped)
+		return end >= 0 && t.holds(s.text(line[start+1:end-1], escaped), true)
 	case '{', '[':
 		return t.op == opPresent || s.applyInside(t, start, end)
 	}
-	return t.holds(line[start:end], false, false)
+	return t.holds(line[start:end], false)
 }
 
 // applyInside tells whether t holds for an element of the list line[start:end],
 // or of the lists in it. A substring is looked for in objects too.
 func (s *scan) applyInside(t *term, start, end int) bool {
-	v := values{line: s.line[:end], at: start, objects: t.op == opContains}
+	v := values{scan: s, end: end, at: start, objects: t.op == opContains}
 	for {
-		raw, isString, escaped, ok := v.next()
-		if !ok {
-			return false
-		}
-		if t.holds(raw, isString, escaped) {
-			return true
+		text, isString, ok := v.next()
+		if !ok || t.holds(text, isString) {
+			return ok
 		}
 	}
 }
 
 // texts looks for the texts in every string and number of line[start:end].
 func (s *scan) texts(start, end int) {
-	v := values{line: s.line[:end], at: start, objects: true}
+	v := values{scan: s, end: end, at: start, objects: true}
 	for {
-		raw, isString, escaped, ok := v.next()
-		if !ok {
+		text, isString, ok := v.next()
+		switch {
+		case !ok:
 			return
-		}
-		if s.q.many != nil {
-			if isString || isNumberStart(raw) {
-				s.q.many.search(s, raw, escaped)
+		case s.q.many == nil:
+			checks := s.q.text
+			for k := range checks {
+				if c := &checks[k]; !s.hits.has(c.index) && c.term.holds(text, isString) {
+					s.hit(c)
+				}
 			}
-			continue
-		}
-		checks := s.q.text
-		for k := range checks {
-			c := &checks[k]
-			if !s.hits.has(c.index) && c.term.holds(raw, isString, escaped) {
-				s.hit(c)
-			}
+		case isString || isNumberStart(text):
+			s.q.many.search(s, text)
 		}
 	}
 }
@@ -217,7 +213,7 @@ func (s *scan) object(checks []check, start int, path *[MaxName]byte, n int) {
 		if end < 0 || end >= len(line) || line[end] != ':' {
 			return
 		}
-		m, fits := joinKey(path, n, line[i+1:end-1], escaped)
+		m, fits := joinKey(path, n, s.text(line[i+1:end-1], escaped))
 		value := end + 1
 		i = jsonwalk.SkipValue(line, value)
 		if i < 0 {
@@ -254,22 +250,8 @@ func (s *scan) named(checks []check, start, end int, path *[MaxName]byte, n int)
 	}
 }
 
-// joinKey writes the decoded key behind path[:n] and returns the new length,
-// or false if it does not fit: then no term can name it.
-func joinKey(path *[MaxName]byte, n int, key []byte, escaped bool) (int, bool) {
-	if !escaped {
-		return n + copy(path[n:], key), len(key) <= len(path)-n
-	}
-	u := jsonwalk.Unescape(key)
-	for {
-		c, ok := u.Next()
-		if !ok {
-			return n, true
-		}
-		if n == len(path) {
-			return n, false
-		}
-		path[n] = c
-		n++
-	}
+// joinKey writes a key after path[:n] and returns the new length, or false if it does not
+// fit: then no term can name it.
+func joinKey(path *[MaxName]byte, n int, key []byte) (int, bool) {
+	return n + copy(path[n:], key), len(key) <= len(path)-n
 }

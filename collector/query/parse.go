@@ -2,9 +2,12 @@ package query
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // The grammar, as docs/QUERY.md has it:
@@ -32,14 +35,7 @@ const expectedTerm = `a text, a comparison such as level>=warn, "not" or "("`
 func parseAt(expr string, now time.Time) (*Query, error) {
 	p := &parser{expr: expr, now: now}
 	if !utf8.ValidString(expr) {
-		at := 0
-		for {
-			r, size := utf8.DecodeRuneInString(expr[at:])
-			if r == utf8.RuneError && size == 1 {
-				break
-			}
-			at += size
-		}
+		at := strings.IndexByte(strings.ToValidUTF8(expr, "\xff"), 0xff)
 		return nil, p.fail(at, fmt.Sprintf("the byte 0x%02x", expr[at]), "UTF-8")
 	}
 	root, err := p.parse(MaxLength)
@@ -340,4 +336,68 @@ func operatorLen(s string) int {
 		}
 	}
 	return 0
+}
+
+const knownEscapes = `one of \" \\ \/ \a \b \f \n \r \t \v \xhh \uhhhh \Uhhhhhhhh`
+
+// quoted reads a string in double quotes with the escapes of JSON and Go, except Go's
+// octal ones.
+func (p *parser) quoted() (string, error) {
+	start := p.pos
+	p.pos++
+	var b []byte
+	for p.pos < len(p.expr) {
+		switch c := p.expr[p.pos]; c {
+		case '"':
+			p.pos++
+			if !utf8.Valid(b) {
+				return "", p.fail(start, show(p.expr[start:p.pos]), "escapes that give UTF-8")
+			}
+			return string(b), nil
+		case '\\':
+			var err error
+			if b, err = p.escape(b); err != nil {
+				return "", err
+			}
+		default:
+			b = append(b, c)
+			p.pos++
+		}
+	}
+	return "", p.unexpected(p.pos, `the closing quote of the text that begins in column `+
+		strconv.Itoa(utf8.RuneCountInString(p.expr[:start])+1))
+}
+
+// escape reads one escape.
+func (p *parser) escape(b []byte) ([]byte, error) {
+	rest := p.expr[p.pos:]
+	if len(rest) == 1 {
+		return b, p.unexpected(len(p.expr), "the rest of an escape")
+	}
+	// JSON has two escapes that Go has not: a slash, and pairs of surrogates.
+	if r, n := jsonwalk.Escape([]byte(rest[:min(len(rest), len(`\uD83D\uDE00`))])); r != utf8.RuneError {
+		p.pos += n
+		return utf8.AppendRune(b, r), nil
+	}
+	r, wide, tail, err := strconv.UnquoteChar(rest, '"')
+	if octal := rest[1]-'0' <= 9; octal || err != nil {
+		_, size := utf8.DecodeRuneInString(rest[1:])
+		expected := knownEscapes
+		if strings.IndexByte("xuU", rest[1]) >= 0 {
+			expected += ", a valid character"
+			for size < len(rest)-1 && size < 9 && isHex(rest[1+size]) {
+				size++
+			}
+		}
+		return b, p.fail(p.pos, show(rest[:1+size]), expected)
+	}
+	p.pos = len(p.expr) - len(tail)
+	if !wide {
+		return append(b, byte(r)), nil
+	}
+	return utf8.AppendRune(b, r), nil
+}
+
+func isHex(c byte) bool {
+	return jsonwalk.IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f'
 }

@@ -41,8 +41,8 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 	a.stats.queries.Add(1)
 	leaveBody(r)
 
-	end := a.src.Next()
-	from := a.src.First()
+	end := a.src.next()
+	from := a.src.first()
 	if req.hasFrom {
 		from = req.from
 	}
@@ -149,10 +149,7 @@ func (o *rows) flushIfFull() error {
 
 func (o *rows) flush() error {
 	if !o.started {
-		h := o.w.Header()
-		h.Set("Content-Type", "application/x-ndjson")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Cache-Control", "no-store")
+		h := setHeader(o.w, "application/x-ndjson")
 		h.Set("Rollway-End", strconv.FormatUint(o.end, 10))
 		h.Set("Trailer", "Rollway-Scanned, Rollway-Matched, Rollway-Next, Rollway-Missing, Rollway-Error")
 	}

@@ -18,9 +18,9 @@ import (
 )
 
 // serve starts a server over s.
-func serve(t testing.TB, s Source, o Options) (*API, string) {
+func serve(t testing.TB, s store, o Options) (*API, string) {
 	t.Helper()
-	a, err := New(s, o)
+	a, err := over(s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -422,7 +422,7 @@ func TestClosedWhileAQueryRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
 		numbered(t, m, 10, 1)
-		a, err := New(m, Options{})
+		a, err := over(m, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -513,7 +513,7 @@ func TestQueryLimit(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	if _, err := New(&memory{}, Options{MaxTails: -1}); err == nil {
+	if _, err := over(&memory{}, Options{MaxTails: -1}); err == nil {
 		t.Error("a negative limit is taken")
 	}
 }

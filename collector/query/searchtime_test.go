@@ -26,7 +26,7 @@ func (c *slowClient) Write(p []byte) (int, error) {
 // searched has a new API over m answer a query, to a client.
 func searched(t *testing.T, m *memory, o Options, ctx context.Context, params string, take func()) (*httptest.ResponseRecorder, Stats) {
 	t.Helper()
-	a, err := New(m, o)
+	a, err := over(m, o)
 	if err != nil {
 		t.Fatal(err)
 	}

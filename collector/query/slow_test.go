@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math/big"
 	"strings"
@@ -142,7 +143,7 @@ func slowScalar(t *term, v any) bool {
 	switch {
 	case t.isLevel:
 		l, ok := parseLevel(text)
-		return ok && isString && ordered(t.op, compareInts(int64(l), int64(t.level)))
+		return ok && isString && ordered(t.op, cmp.Compare(l, t.level))
 	case t.isTime:
 		at, err := time.Parse(time.RFC3339Nano, text)
 		return err == nil && ordered(t.op, at.Compare(t.when))

@@ -14,13 +14,19 @@ import (
 	"github.com/rollway/rollway/collector/journal"
 )
 
-// store is a Source that a test fills. Each add is one frame.
+// store is a journal, or what stands in for one, that a test fills. Each add is one
+// frame.
 type store interface {
-	Source
+	First() uint64
+	Next() uint64
+	reader(from uint64) reader
 	add(t testing.TB, lines ...string)
 }
 
-// eachStore runs test over a source in memory and over a real journal.
+// over returns an API over s.
+func over(s store, o Options) (*API, error) { return newAPI(source{s.First, s.Next, s.reader}, o) }
+
+// eachStore runs test over a store in memory and over a real journal.
 func eachStore(t *testing.T, test func(t *testing.T, s store)) {
 	t.Run("memory", func(t *testing.T) { test(t, &memory{}) })
 	t.Run("journal", func(t *testing.T) { test(t, openJournal(t, journalDefaults)) })
@@ -45,7 +51,7 @@ func timesOf(lines []string) (minimum, maximum int64) {
 	return minimum, maximum
 }
 
-// memory is a Source that can be made to fail.
+// memory is a store that can be made to fail.
 type memory struct {
 	mu     sync.Mutex
 	frames []memoryFrame
@@ -58,14 +64,14 @@ type memory struct {
 }
 
 type memoryFrame struct {
-	Frame
+	journal.Frame
 	min, max int64
 }
 
 func (m *memory) add(_ testing.TB, lines ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f := memoryFrame{Frame: Frame{First: m.next, Records: len(lines), Lines: []byte(strings.Join(lines, "\n") + "\n")}}
+	f := memoryFrame{Frame: journal.Frame{First: m.next, Records: len(lines), Lines: []byte(strings.Join(lines, "\n") + "\n")}}
 	f.min, f.max = timesOf(lines)
 	m.frames = append(m.frames, f)
 	m.next += uint64(len(lines))
@@ -97,7 +103,7 @@ func (m *memory) retain(offset uint64) {
 func (m *memory) First() uint64 { m.mu.Lock(); defer m.mu.Unlock(); return m.first }
 func (m *memory) Next() uint64  { m.mu.Lock(); defer m.mu.Unlock(); return m.next }
 
-func (m *memory) NewReader(from uint64) Reader {
+func (m *memory) reader(from uint64) reader {
 	return &memoryReader{m: m, next: from, min: math.MinInt64, max: math.MaxInt64}
 }
 
@@ -111,16 +117,16 @@ func (r *memoryReader) SetTimeRange(minimum, maximum int64) { r.min, r.max = min
 func (r *memoryReader) Offset() uint64                      { return r.next }
 func (r *memoryReader) Close() error                        { return nil }
 
-func (r *memoryReader) TryNext() (Frame, bool, error) {
+func (r *memoryReader) TryNext() (journal.Frame, bool, error) {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
 	if r.next > r.m.next || r.next < r.m.first {
-		g := &Gap{From: r.next, To: r.m.first, Reason: "deleted by retention"}
+		g := &journal.Gap{From: r.next, To: r.m.first, Reason: "deleted by retention"}
 		if r.next > r.m.next {
 			g.To, g.Reason = r.m.next, "the journal was replaced"
 		}
 		r.next = g.To
-		return Frame{}, false, g
+		return journal.Frame{}, false, g
 	}
 	for _, f := range r.m.frames {
 		end := f.First + uint64(f.Records)
@@ -136,7 +142,7 @@ func (r *memoryReader) TryNext() (Frame, bool, error) {
 			err := before(f.First)
 			r.m.mu.Lock()
 			if err != nil {
-				return Frame{}, false, err
+				return journal.Frame{}, false, err
 			}
 		}
 		for f.First < r.next {
@@ -148,12 +154,12 @@ func (r *memoryReader) TryNext() (Frame, bool, error) {
 		return f.Frame, true, nil
 	}
 	if r.m.closed {
-		return Frame{}, false, io.EOF
+		return journal.Frame{}, false, io.EOF
 	}
-	return Frame{}, false, nil
+	return journal.Frame{}, false, nil
 }
 
-func (r *memoryReader) Next(ctx context.Context) (Frame, error) {
+func (r *memoryReader) Next(ctx context.Context) (journal.Frame, error) {
 	for {
 		r.m.mu.Lock()
 		if r.m.news == nil {
@@ -168,7 +174,7 @@ func (r *memoryReader) Next(ctx context.Context) (Frame, error) {
 		select {
 		case <-news:
 		case <-ctx.Done():
-			return Frame{}, ctx.Err()
+			return journal.Frame{}, ctx.Err()
 		}
 	}
 }
@@ -198,6 +204,6 @@ func (s journalStore) add(t testing.TB, lines ...string) {
 	}
 }
 
-func (s journalStore) NewReader(from uint64) Reader { return s.Journal.NewReader(from) }
+func (s journalStore) reader(from uint64) reader { return s.Journal.NewReader(from) }
 
 var journalDefaults journal.Options

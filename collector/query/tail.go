@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/rollway/rollway/collector/journal"
 )
 
 // ServeTail answers GET /api/tail with lines as they are stored, as server-sent
@@ -50,13 +52,10 @@ func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 	a.stats.tails.Add(1)
 
 	leaveBody(r)
-	reader := a.src.NewReader(from)
+	reader := a.src.newReader(from)
 	defer reader.Close() // only read from: there is nothing that Close could lose
 	reader.SetTimeRange(req.query.TimeRange())
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
+	h := setHeader(w, "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // a proxy in between passes lines on at once
 	t := &tail{
 		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
@@ -89,9 +88,9 @@ func (a *API) tailStart(r *http.Request, req request) (uint64, error) {
 	case req.hasFrom:
 		return req.from, nil
 	case req.since:
-		return a.src.First(), nil
+		return a.src.first(), nil
 	}
-	return a.src.Next(), nil
+	return a.src.next(), nil
 }
 
 // tail is one stream of events.
@@ -99,7 +98,7 @@ type tail struct {
 	stream
 	api      *API
 	query    *Query
-	reader   Reader
+	reader   reader
 	told     uint64 // the client knows of everything before this offset
 	failures int    // of the reader, in a row
 }
@@ -152,7 +151,7 @@ func (t *tail) tick() error {
 }
 
 // wait is the reader's Next for the time of a heartbeat, which it then sends.
-func (t *tail) wait(ctx context.Context) (Frame, bool, error) {
+func (t *tail) wait(ctx context.Context) (journal.Frame, bool, error) {
 	timed, cancel := context.WithTimeout(ctx, t.api.o.Heartbeat)
 	defer cancel()
 	frame, err := t.reader.Next(timed)
@@ -160,9 +159,9 @@ func (t *tail) wait(ctx context.Context) (Frame, bool, error) {
 		return frame, err == nil, err
 	}
 	if ctx.Err() != nil {
-		return Frame{}, false, nil
+		return journal.Frame{}, false, nil
 	}
-	return Frame{}, false, t.heartbeat()
+	return journal.Frame{}, false, t.heartbeat()
 }
 
 func (t *tail) heartbeat() error {
@@ -178,7 +177,7 @@ func (t *tail) heartbeat() error {
 // failed tells of a gap and waits out other errors of the reader. What it
 // returns ends the tail.
 func (t *tail) failed(ctx context.Context, err error) error {
-	var gap *Gap
+	var gap *journal.Gap
 	var gone *clientError
 	switch {
 	case errors.As(err, &gone):
@@ -210,7 +209,7 @@ func (t *tail) failed(ctx context.Context, err error) error {
 }
 
 // frame gathers an event for each line of f that matches.
-func (t *tail) frame(ctx context.Context, f Frame) error {
+func (t *tail) frame(ctx context.Context, f journal.Frame) error {
 	var n found
 	_, err := t.query.findIn(f, math.MaxUint64, &n, func(offset uint64, line []byte) (bool, error) {
 		t.appendID(offset)

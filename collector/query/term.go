@@ -1,6 +1,8 @@
 package query
 
 import (
+	"bytes"
+	"cmp"
 	"log/slog"
 	"math"
 	"time"
@@ -37,8 +39,7 @@ type term struct {
 	isLevel  bool // compares level with the member level
 	isTime   bool // compares time with when and text
 
-	needle []byte   // text again, of opText and opContains
-	next   []uint16 // failure links of text, of opText and opContains
+	needle []byte // text again
 }
 
 // newTimeTerm compares the time of a line with t, which it holds in the years
@@ -52,7 +53,7 @@ func newTimeTerm(o op, t time.Time) *term {
 	}
 	return &term{
 		op: o, field: field{id: fieldTime}, isTime: true, when: t,
-		text: string(jsonline.AppendTime(nil, t)),
+		text: string(jsonline.AppendTime(nil, t)), needle: jsonline.AppendTime(nil, t),
 	}
 }
 
@@ -61,18 +62,15 @@ func newLevelTerm(o op, l slog.Level) *term {
 }
 
 func newTextTerm(text string) *term {
-	return &term{op: opText, text: text, needle: []byte(text), next: failureLinks(text)}
+	return &term{op: opText, text: text, needle: []byte(text)}
 }
 
 // newValueTerm compares any field with text; bare tells that it was not
 // quoted, and so may be a number.
 func newValueTerm(o op, f field, text string, bare bool) *term {
-	t := &term{op: o, field: f, text: text}
+	t := &term{op: o, field: f, text: text, needle: []byte(text)}
 	if bare && (o == opEqual || o >= opLess) {
 		t.number, t.isNumber = jsonwalk.ParseDecimal([]byte(text))
-	}
-	if o == opContains {
-		t.needle, t.next = []byte(text), failureLinks(text)
 	}
 	return t
 }
@@ -98,64 +96,42 @@ func (t *term) timeRange() (minimum, maximum int64) {
 		return minimum, maximum
 	}
 	at := unixNano(t.when)
-	switch t.op {
-	case opEqual:
-		return at, at
-	case opLess:
-		if at > math.MinInt64 && at < math.MaxInt64 {
-			at--
-		}
+	inside := at > math.MinInt64 && at < math.MaxInt64
+	switch {
+	case t.op == opLess && inside:
+		return minimum, at - 1
+	case t.op == opLess, t.op == opLessEqual:
 		return minimum, at
-	case opLessEqual:
-		return minimum, at
-	case opGreater:
-		if at < math.MaxInt64 && at > math.MinInt64 {
-			at++
-		}
-		return at, maximum
-	case opGreaterEqual:
+	case t.op == opGreater && inside:
+		return at + 1, maximum
+	case t.op == opGreater, t.op == opGreaterEqual:
 		return at, maximum
 	}
-	return minimum, maximum
+	return at, at
 }
 
-// holds compares a scalar with t: the bytes between the quotes of a string, or
-// a number, true, false or null as it stands.
-func (t *term) holds(raw []byte, isString, escaped bool) bool {
+// holds compares a scalar with t: the text of a string, or a number, true, false or
+// null as it is written.
+func (t *term) holds(text []byte, isString bool) bool {
 	switch {
 	case t.op == opPresent:
 		return true
 	case t.isTime:
-		return isString && len(raw) == len(t.text) && ordered(t.op, compareBytes(raw, t.text))
+		return isString && len(text) == len(t.text) && ordered(t.op, bytes.Compare(text, t.needle))
 	case t.isLevel:
-		l, ok := levels.Parse(raw)
-		return ok && isString && ordered(t.op, compareInts(int64(l), int64(t.level)))
-	}
-	switch t.op {
-	case opText:
-		return (isString || isNumberStart(raw)) && t.in(raw, escaped)
-	case opContains:
-		return t.in(raw, escaped)
-	case opPrefix:
-		_, prefix := compareText(raw, escaped, t.text)
-		return prefix
-	case opEqual:
-		if t.isNumber && !isString {
-			n, ok := jsonwalk.ParseDecimal(raw)
-			return ok && n.Compare(t.number) == 0
-		}
-		c, _ := compareText(raw, escaped, t.text)
-		return c == 0
-	}
-	if t.isNumber {
-		n, ok := jsonwalk.ParseDecimal(raw)
+		l, ok := levels.Parse(text)
+		return ok && isString && ordered(t.op, cmp.Compare(l, t.level))
+	case t.op == opText:
+		return (isString || isNumberStart(text)) && bytes.Contains(text, t.needle)
+	case t.op == opContains:
+		return bytes.Contains(text, t.needle)
+	case t.op == opPrefix:
+		return bytes.HasPrefix(text, t.needle)
+	case t.isNumber && (t.op != opEqual || !isString):
+		n, ok := jsonwalk.ParseDecimal(text)
 		return ok && ordered(t.op, n.Compare(t.number))
 	}
-	if !isString {
-		return false
-	}
-	c, _ := compareText(raw, escaped, t.text)
-	return ordered(t.op, c)
+	return (isString || t.op == opEqual) && ordered(t.op, bytes.Compare(text, t.needle))
 }
 
 // ordered tells whether a comparison that came out as c satisfies o.
@@ -172,16 +148,6 @@ func ordered(o op, c int) bool {
 	default:
 		return c >= 0
 	}
-}
-
-func compareInts(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 func isNumberStart(raw []byte) bool {

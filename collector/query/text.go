@@ -1,84 +1,70 @@
 package query
 
 import (
-	"bytes"
-
+	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-// compareBytes is bytes.Compare against a string.
-func compareBytes(a []byte, b string) int {
-	switch {
-	case string(a) < b:
-		return -1
-	case string(a) > b:
-		return 1
-	}
-	return 0
-}
+// A decoded is the text of a string that has escapes.
+type decoded struct{ text []byte }
 
-// compareText compares the text between a JSON string's quotes with want, byte
-// by byte, and tells whether it begins with want. escaped tells that raw may
-// hold escapes.
-func compareText(raw []byte, escaped bool, want string) (order int, prefix bool) {
+// Memory is for the pool.
+func (d *decoded) Memory() pool.Memory { return pool.Memory{d.text} }
+
+var decodeds = pool.Pool[*decoded]{New: func() *decoded { return new(decoded) }}
+
+// text returns the text between the quotes of a JSON string, valid until the next call.
+func (s *scan) text(raw []byte, escaped bool) []byte {
 	if !escaped {
-		return compareBytes(raw, want), len(raw) >= len(want) && string(raw[:len(want)]) == want
+		return raw
 	}
-	u := jsonwalk.Unescape(raw)
-	for i := range len(want) {
-		c, ok := u.Next()
-		if !ok || c < want[i] {
-			return -1, false
-		}
-		if c > want[i] {
-			return 1, false
-		}
+	if s.decoded == nil {
+		s.decoded = decodeds.Get()
 	}
-	if _, more := u.Next(); more {
-		return 1, true
-	}
-	return 0, true
+	s.decoded.text = jsonwalk.AppendText(s.decoded.text[:0], raw)
+	return s.decoded.text
 }
 
-// in tells whether the text between a JSON string's quotes contains t.text.
-func (t *term) in(raw []byte, escaped bool) bool {
-	if !escaped {
-		return bytes.Contains(raw, t.needle)
-	}
-	// Knuth, Morris and Pratt: no byte of the line is looked at twice, however
-	// the text and the line repeat themselves.
-	u := jsonwalk.Unescape(raw)
-	n := 0
-	for {
-		c, ok := u.Next()
-		if !ok {
-			return false
-		}
-		for n > 0 && t.text[n] != c {
-			n = int(t.next[n-1])
-		}
-		if t.text[n] == c {
-			n++
-		}
-		if n == len(t.text) {
-			return true
-		}
-	}
+// values walks the scalars of one value, in order and without recursion.
+type values struct {
+	scan    *scan
+	end     int  // of the value in the line
+	at      int  // where to go on
+	objects bool // look into objects; otherwise only lists are looked into
 }
 
-// failureLinks returns, for each prefix of s that ends at i, the length of its
-// longest proper prefix that is also its suffix. s has at most MaxLength bytes.
-func failureLinks(s string) []uint16 {
-	next := make([]uint16, len(s))
-	n := 0
-	for i := 1; i < len(s); i++ {
-		for n > 0 && s[i] != s[n] {
-			n = int(next[n-1])
+// next returns the next scalar: the text of a string, or a number, true, false or null.
+// Keys are left out. It is valid until the next call.
+func (v *values) next() (text []byte, isString, ok bool) {
+	line := v.scan.line[:v.end]
+	for v.at < len(line) {
+		start := v.at
+		switch line[start] {
+		case '"':
+			end, escaped := jsonwalk.SkipString(line, start)
+			if end < 0 {
+				return nil, false, false
+			}
+			v.at = end
+			if end < len(line) && line[end] == ':' {
+				v.at++
+				continue
+			}
+			return v.scan.text(line[start+1:end-1], escaped), true, true
+		case '{':
+			if !v.objects {
+				if v.at = jsonwalk.SkipValue(line, start); v.at < 0 {
+					return nil, false, false
+				}
+				continue
+			}
+			v.at++
+		case '[', ']', '}', ',', ':', ' ', '\n', '\r', '\t':
+			v.at++
+		default:
+			v.at = jsonwalk.SkipScalar(line, start)
+			return line[start:v.at], false, true
 		}
-		if s[i] == s[n] {
-			n++
-		}
-		next[i] = uint16(n)
 	}
-	return next
+	return nil, false, false
 }

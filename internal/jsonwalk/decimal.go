@@ -17,46 +17,31 @@ const maxExponent = 1 << 48
 
 // ParseDecimal reads b, all of which must be a JSON number. The result refers to b.
 func ParseDecimal(b []byte) (Decimal, bool) {
-	var d Decimal
-	i := 0
-	if i < len(b) && b[i] == '-' {
-		d.Negative = true
-		i++
+	if len(b) == 0 || CheckNumber(b, 0) != len(b) {
+		return Decimal{}, false
 	}
-	start := i
-	for i < len(b) && IsDigit(b[i]) {
-		i++
+	d := Decimal{Negative: b[0] == '-', Zero: true}
+	if d.Negative {
+		b = b[1:]
 	}
-	whole := i - start
-	if whole == 0 || whole > 1 && b[start] == '0' {
-		return d, false
-	}
-	if i < len(b) && b[i] == '.' {
-		fraction := i + 1
-		for i = fraction; i < len(b) && IsDigit(b[i]); {
-			i++
-		}
-		if i == fraction {
-			return d, false
+	whole, end := len(b), len(b) // of the digits before the point, of the mantissa
+	for i, c := range b {
+		if c == '.' {
+			whole = i
+		} else if c|0x20 == 'e' {
+			end = i
+			d.Lead = exponent(b[i+1:])
+			break
 		}
 	}
-	mantissa := b[start:i]
-	var exponent int64
-	if i < len(b) {
-		var ok bool
-		if exponent, ok = parseExponent(b[i:]); !ok {
-			return d, false
-		}
-	}
-	d.Zero = true
-	d.Lead = int64(whole) - 1 + exponent
-	for k, c := range mantissa {
+	d.Lead += int64(min(whole, end)) - 1
+	for k, c := range b[:end] {
 		if c == '.' {
 			continue
 		}
 		if c != '0' {
 			d.Zero = false
-			d.digits = mantissa[k:]
+			d.digits = b[k:end]
 			break
 		}
 		d.Lead--
@@ -64,31 +49,17 @@ func ParseDecimal(b []byte) (Decimal, bool) {
 	return d, true
 }
 
-// parseExponent reads e, E, a sign and digits to the end of b.
-func parseExponent(b []byte) (int64, bool) {
-	if b[0] != 'e' && b[0] != 'E' {
-		return 0, false
-	}
-	b = b[1:]
-	negative := false
-	if len(b) > 0 && (b[0] == '+' || b[0] == '-') {
-		negative = b[0] == '-'
-		b = b[1:]
-	}
-	if len(b) == 0 {
-		return 0, false
-	}
-	var n int64
+// exponent reads digits, which may have a sign.
+func exponent(b []byte) (n int64) {
 	for _, c := range b {
-		if !IsDigit(c) {
-			return 0, false
+		if IsDigit(c) {
+			n = min(n*10+int64(c-'0'), maxExponent)
 		}
-		n = min(n*10+int64(c-'0'), maxExponent)
 	}
-	if negative {
-		n = -n
+	if b[0] == '-' {
+		return -n
 	}
-	return n, true
+	return n
 }
 
 // Compare returns -1, 0 or 1 as d is below, at or above e.
@@ -97,7 +68,7 @@ func (d Decimal) Compare(e Decimal) int {
 	case d.Zero && e.Zero:
 		return 0
 	case d.Zero:
-		return sign(!e.Negative, -1)
+		return sign(e.Negative, 1)
 	case e.Zero:
 		return sign(!d.Negative, 1)
 	case d.Negative != e.Negative:

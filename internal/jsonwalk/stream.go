@@ -46,9 +46,8 @@ func (s *Stream) unread() {
 	s.left++
 }
 
-// within is byte for a value that is not complete yet.
-func (s *Stream) within() (byte, error) {
-	c, err := s.byte()
+// within returns err for a value that is not complete yet.
+func within(c byte, err error) (byte, error) {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
@@ -65,13 +64,7 @@ func (s *Stream) next() (byte, error) {
 }
 
 // token is next for a value that is not complete yet.
-func (s *Stream) token() (byte, error) {
-	c, err := s.next()
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return c, err
-}
+func (s *Stream) token() (byte, error) { return within(s.next()) }
 
 // Peek returns the first byte of the next value, and leaves it there.
 func (s *Stream) Peek() (byte, error) {
@@ -140,7 +133,7 @@ func (s *Stream) string() error {
 	}
 	s.buf = s.buf[:0]
 	for {
-		c, err := s.within()
+		c, err := within(s.byte())
 		if err != nil {
 			return err
 		}
@@ -159,7 +152,7 @@ func (s *Stream) string() error {
 		quoted := [8]byte{'"', c} // the escape sequence as a string
 		sequence := quoted[1:2]
 		for want := 2; len(sequence) < want; {
-			if c, err = s.within(); err != nil {
+			if c, err = within(s.byte()); err != nil {
 				return err
 			}
 			if sequence = append(sequence, c); len(sequence) == 2 && c == 'u' {

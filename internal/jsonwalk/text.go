@@ -2,12 +2,13 @@ package jsonwalk
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// Text returns the text of a JSON string, whose quotes raw has: a part of raw, or,
-// if it has escapes, in buf, which it returns grown. What is not a valid escape
+// Text returns the text of raw, a JSON string with its quotes. The text is a part of raw
+// or, if there are escapes, in buf, which is returned grown. What is not a valid escape
 // becomes U+FFFD, half of a surrogate pair included. Bytes that are not UTF-8 stay.
 func Text(raw, buf []byte) (text, newBuf []byte) {
 	inner := raw[1 : len(raw)-1]
@@ -40,17 +41,15 @@ func Equal(raw []byte, s string) bool {
 		return false
 	}
 	inner := raw[1 : len(raw)-1]
-	if len(inner) <= len(s) || bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner) == s
+	if string(inner) == s {
+		return true
 	}
-	u := Unescape(inner)
-	for i := range len(s) {
-		if c, ok := u.Next(); !ok || c != s[i] {
-			return false
-		}
+	const longest = len(`\u0041`) // escape of one byte
+	if len(inner) <= len(s) || len(inner) > longest*len(s) || bytes.IndexByte(inner, '\\') < 0 {
+		return false
 	}
-	_, more := u.Next()
-	return !more
+	var buf [64]byte
+	return string(AppendText(buf[:0], inner)) == s
 }
 
 // Escape returns the character of the escape that b begins with, and its length.
@@ -60,21 +59,10 @@ func Escape(b []byte) (r rune, n int) {
 	if len(b) < 2 {
 		return utf8.RuneError, len(b)
 	}
-	switch c := b[1]; c {
-	case 'b':
-		return '\b', 2
-	case 'f':
-		return '\f', 2
-	case 'n':
-		return '\n', 2
-	case 'r':
-		return '\r', 2
-	case 't':
-		return '\t', 2
-	case '"', '\\', '/':
-		return rune(c), 2
-	case 'u':
-	default:
+	if c := b[1]; c != 'u' {
+		if i := strings.IndexByte(`bfnrt"\/`, c); i >= 0 {
+			return rune("\b\f\n\r\t\"\\/"[i]), 2
+		}
 		return utf8.RuneError, 2
 	}
 	const length = len(`\u0000`)
@@ -112,35 +100,4 @@ func Hex4(b []byte) (r rune, ok bool) {
 		r = r<<4 | rune(c)
 	}
 	return r, true
-}
-
-// An Unescaper gives the text of a JSON string byte by byte, as Text has it.
-type Unescaper struct {
-	inner   []byte
-	pending [utf8.UTFMax]byte
-	at, end int // pending[at:end] comes next
-}
-
-// Unescape returns an Unescaper of what is between the quotes of a JSON string.
-func Unescape(inner []byte) Unescaper { return Unescaper{inner: inner} }
-
-// Next returns the next byte, if there is one.
-func (u *Unescaper) Next() (byte, bool) {
-	if u.at < u.end {
-		c := u.pending[u.at]
-		u.at++
-		return c, true
-	}
-	if len(u.inner) == 0 {
-		return 0, false
-	}
-	c := u.inner[0]
-	if c != '\\' {
-		u.inner = u.inner[1:]
-		return c, true
-	}
-	r, n := Escape(u.inner)
-	u.inner = u.inner[n:]
-	u.at, u.end = 1, utf8.EncodeRune(u.pending[:], r)
-	return u.pending[0], true
 }
