@@ -66,7 +66,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Collector{config: cfg, log: log, began: time.Now(), ids: ulid.NewSource(), conns: connlimit.New(cfg.Limits.MaxConns)}
+	c := &Collector{config: cfg, log: log, began: time.Now(), ids: new(ulid.Source), conns: connlimit.New(cfg.Limits.MaxConns)}
 	defer func() {
 		if err != nil {
 			c.close()

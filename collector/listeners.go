@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/rollway/rollway/collector/access"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/forward"
@@ -89,7 +90,7 @@ func (c *Collector) openStream(key string, a config.Addr, p receiver.StreamProto
 		return e, err
 	}
 	e.addr, e.close = l.Addr(), l.Close
-	e.serve = func(ctx context.Context) error { return c.receiver.ServeStreamOf(ctx, l, p, ofTenant(a.Tenant)) }
+	e.serve = func(ctx context.Context) error { return c.receiver.ServeStream(ctx, l, p, ofTenant(a.Tenant)) }
 	return e, nil
 }
 
@@ -103,9 +104,18 @@ func (c *Collector) openPackets(key string, a config.Addr, p receiver.StreamProt
 	}
 	e.addr, e.close = conn.LocalAddr(), conn.Close
 	e.serve = func(ctx context.Context) error {
-		return c.receiver.ServePacketsOf(ctx, conn, p.(receiver.PacketProtocol), ofTenant(a.Tenant))
+		return c.receiver.ServePackets(ctx, conn, p.(receiver.PacketProtocol), ofTenant(a.Tenant))
 	}
 	return e, nil
+}
+
+// ofTenant returns the sender of what comes in at an address that names a tenant; nil if
+// it names none.
+func ofTenant(name string) receiver.Sender {
+	if name == "" {
+		return nil // not a nil *Token
+	}
+	return access.OfTenant(name)
 }
 
 // TCPAddr is where NDJSON over TCP is taken; nil: nowhere.

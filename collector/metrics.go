@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/sink"
+	"github.com/rollway/rollway/internal/promtext"
 )
 
 // metrics is what GET /metrics shows: the Stats of the parts at the time of
@@ -94,139 +96,118 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// statsCollector turns Stats into metrics.
+// statsCollector publishes Stats. It describes nothing in advance, as rules and sinks
+// may be any.
 type statsCollector struct{ c *Collector }
 
-// A metric is one figure of a Stats.
-type metric struct {
-	desc  *prometheus.Desc
-	kind  prometheus.ValueType
-	value func(*Stats) float64
-}
-
-func counter(name, help string, value func(*Stats) uint64) metric {
-	return metric{prometheus.NewDesc("rollway_"+name+"_total", help, nil, nil), prometheus.CounterValue, func(s *Stats) float64 { return float64(value(s)) }}
-}
-
-func gauge(name, help string, value func(*Stats) float64) metric {
-	return metric{prometheus.NewDesc("rollway_"+name, help, nil, nil), prometheus.GaugeValue, value}
-}
-
-// simple are the metrics without labels. Events: received = stored + rejected +
-// failed + duplicate + dropped.
-var simple = []metric{
-	counter("events_received", "Events read, over HTTP, TCP and UDP.", func(s *Stats) uint64 { return s.Receive.Received }),
-	counter("events_stored", "Events in the journal.", func(s *Stats) uint64 { return s.Receive.Stored }),
-	counter("events_failed", "Events that could not be stored; their senders were told.", func(s *Stats) uint64 { return s.Receive.Failed }),
-	counter("events_duplicate", "Events that had been stored before, by the key of their request or chunk.", func(s *Stats) uint64 { return s.Receive.Duplicate }),
-	gauge("events_storing", "Events that are being stored and have no outcome yet.", func(s *Stats) float64 { return float64(s.Receive.Storing) }),
-	counter("events_rejected_kept", "Rejected events that were written to the file of them.", func(s *Stats) uint64 { return s.Rejected.Kept }),
-	counter("events_rejected_lost", "Rejected events that could not be, or were too large for it.", func(s *Stats) uint64 { return s.Rejected.Lost }),
-	counter("received_bytes", "Bytes of bodies and TCP streams as sent.", func(s *Stats) uint64 { return s.Receive.WireBytes }),
-	counter("unpacked_bytes", "Bytes of bodies and TCP streams, unpacked.", func(s *Stats) uint64 { return s.Receive.UnpackedBytes }),
-	counter("stored_bytes", "Bytes of canonical lines stored.", func(s *Stats) uint64 { return s.Receive.StoredBytes }),
-	counter("requests_aborted", "Requests whose client went away while sending.", func(s *Stats) uint64 { return s.Receive.Aborted }),
-	counter("panics", "Requests and connections that ended in a panic.", func(s *Stats) uint64 { return s.Receive.Panics }),
-	gauge("in_flight_bytes", "Bytes that requests being worked on take up, of limits.in_flight.", func(s *Stats) float64 { return float64(s.Receive.InFlight) }),
-	gauge("http_connections", "Connections of HTTP and gRPC open now, whoever serves them.", func(s *Stats) float64 { return float64(s.Connections.Open) }),
-	gauge("http_connections_limit", "How many of them there may be, by limits.max_connections or the limit on open files.", func(s *Stats) float64 { return float64(s.Connections.Most) }),
-	counter("http_connections_accepted", "Connections of HTTP and gRPC let in.", func(s *Stats) uint64 { return s.Connections.Accepted }),
-	counter("http_connections_refused", "Those answered 503 and closed, as too many were open.", func(s *Stats) uint64 { return s.Connections.Refused }),
-	gauge("tcp_connections", "TCP connections open now.", func(s *Stats) float64 { return float64(s.Receive.Connections) }),
-	counter("tcp_connections_accepted", "TCP connections taken.", func(s *Stats) uint64 { return s.Receive.ConnectionsTotal }),
-	counter("tcp_connections_refused", "TCP connections closed at once, as limits.max_streams were open.", func(s *Stats) uint64 { return s.Receive.ConnectionsRefused }),
-	counter("tcp_store_retries", "Batches from TCP and UDP that had to wait for a full journal.", func(s *Stats) uint64 { return s.Receive.StoreRetries }),
-	counter("udp_datagrams", "Datagrams read.", func(s *Stats) uint64 { return s.Receive.Datagrams }),
-	counter("udp_datagrams_dropped", "Datagrams that the system dropped before they could be read; counted on Linux.", func(s *Stats) uint64 { return s.Receive.DatagramsDropped }),
-
-	gauge("journal_first_offset", "Offset of the oldest line kept.", func(s *Stats) float64 { return float64(s.Journal.First) }),
-	gauge("journal_next_offset", "Offset of the next line.", func(s *Stats) float64 { return float64(s.Journal.Next) }),
-	gauge("journal_start_offset", "Where the journal ended when it was opened: all behind it was stored since.", func(s *Stats) float64 { return float64(s.Start) }),
-	gauge("journal_synced_offset", "Lines below this offset survive the end of the machine.", func(s *Stats) float64 { return float64(s.Journal.Synced) }),
-	gauge("journal_segments", "Segment files.", func(s *Stats) float64 { return float64(s.Journal.Segments) }),
-	gauge("journal_bytes", "Bytes in segment files.", func(s *Stats) float64 { return float64(s.Journal.Bytes) }),
-	gauge("journal_readers", "Readers open: queries, tails and sinks.", func(s *Stats) float64 { return float64(s.Journal.Readers) }),
-	gauge("journal_keys", "Idempotency keys remembered.", func(s *Stats) float64 { return float64(s.Journal.Keys) }),
-	counter("journal_appends", "Batches stored.", func(s *Stats) uint64 { return s.Journal.Appends }),
-	counter("journal_appended_lines", "Lines stored; next offset - start offset.", func(s *Stats) uint64 { return s.Journal.Records }),
-	counter("journal_duplicate_lines", "Lines that were not stored, as their key says that they have been.", func(s *Stats) uint64 { return s.Journal.DuplicateRecords }),
-	counter("journal_groups", "Writes that stored them; many batches share one.", func(s *Stats) uint64 { return s.Journal.Groups }),
-	counter("journal_fsyncs", "Calls of fdatasync.", func(s *Stats) uint64 { return s.Journal.Fsyncs }),
-	counter("journal_full", "Batches refused as the journal or its disk is full.", func(s *Stats) uint64 { return s.Journal.Full }),
-	counter("journal_write_errors", "Batches refused for another error of the disk.", func(s *Stats) uint64 { return s.Journal.WriteErrors }),
-	counter("journal_sync_errors", "Calls of fdatasync that failed.", func(s *Stats) uint64 { return s.Journal.SyncErrors }),
-	counter("journal_packed_segments", "Segments packed with zstd.", func(s *Stats) uint64 { return s.Journal.PackedSegments }),
-	counter("journal_packed_from_bytes", "Bytes of those segments before.", func(s *Stats) uint64 { return s.Journal.PackedFrom }),
-	counter("journal_packed_to_bytes", "Bytes of those segments afterwards.", func(s *Stats) uint64 { return s.Journal.PackedTo }),
-	counter("journal_deleted_segments", "Segments removed by retention.", func(s *Stats) uint64 { return s.Journal.DeletedSegments }),
-	counter("journal_deleted_lines", "Lines removed by retention.", func(s *Stats) uint64 { return s.Journal.DeletedRecords }),
-	counter("journal_missed_lines", "Lines that readers found missing, summed over readers.", func(s *Stats) uint64 { return s.Journal.MissedRecords }),
-
-	counter("queries", "Queries begun.", func(s *Stats) uint64 { return s.Query.Queries }),
-	counter("tails", "Tails begun.", func(s *Stats) uint64 { return s.Query.Tails }),
-	counter("reads_refused", "Queries and tails answered 503, as too many were running or the collector was stopping.", func(s *Stats) uint64 { return s.Query.Refused }),
-	gauge("queries_running", "Queries running now.", func(s *Stats) float64 { return float64(s.Query.RunningQueries) }),
-	gauge("tails_running", "Tails running now.", func(s *Stats) float64 { return float64(s.Query.RunningTails) }),
-	counter("lines_scanned", "Lines looked at by queries and tails.", func(s *Stats) uint64 { return s.Query.Scanned }),
-	counter("lines_matched", "Lines found by queries and tails.", func(s *Stats) uint64 { return s.Query.Matched }),
-}
-
-var (
-	rejectedDesc  = prometheus.NewDesc("rollway_events_rejected_total", "Events that cannot be stored as they are, by reason; their senders were told.", []string{"reason"}, nil)
-	droppedByRule = prometheus.NewDesc("rollway_events_dropped_total", "Events that a rule of the configuration has left out, by rule; to their senders they are accepted.", []string{"rule"}, nil)
-	requestsDesc  = prometheus.NewDesc("rollway_ingest_requests_total", "Requests to take events, by status.", []string{"code"}, nil)
-	sinkLabel     = []string{"sink"}
-	deliveredDesc = prometheus.NewDesc("rollway_sink_delivered_total", "Lines delivered by a sink.", sinkLabel, nil)
-	pendingDesc   = prometheus.NewDesc("rollway_sink_pending", "Lines in the journal that a sink has not delivered.", sinkLabel, nil)
-	droppedDesc   = prometheus.NewDesc("rollway_sink_dropped_total", "Lines that a sink will not deliver, by reason.", []string{"sink", "reason"}, nil)
-	retriesDesc   = prometheus.NewDesc("rollway_sink_retries_total", "Batches that a sink tried again.", sinkLabel, nil)
-	fromDesc      = prometheus.NewDesc("rollway_sink_start_offset", "Offset at which a sink began; delivered, dropped and pending count from there.", sinkLabel, nil)
-	cursorDesc    = prometheus.NewDesc("rollway_sink_cursor_offset", "Offset from which a sink goes on after a restart.", sinkLabel, nil)
-	readyDesc     = prometheus.NewDesc("rollway_ready", "1 while lines can be stored, as /readyz says.", nil, nil)
-)
-
 // Describe implements prometheus.Collector.
-func (sc *statsCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, m := range simple {
-		descs <- m.desc
-	}
-	descs <- rejectedDesc
-	descs <- droppedByRule
-	descs <- requestsDesc
-	for _, d := range []*prometheus.Desc{deliveredDesc, pendingDesc, droppedDesc, retriesDesc, fromDesc, cursorDesc} {
-		descs <- d
-	}
-	descs <- readyDesc
-}
+func (sc *statsCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (sc *statsCollector) Collect(out chan<- prometheus.Metric) {
 	s := sc.c.Stats()
-	for _, m := range simple {
-		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&s))
+	ready := promtext.Flag("ready", "1 while lines can be stored, as /readyz says.", sc.c.health.Ready() == nil)
+	for _, t := range []promtext.Table{s.table(), s.tableOfSinks(), {ready}} {
+		t.Visit(func(name, help string, counter bool, labels, values []string, v float64) {
+			kind := prometheus.GaugeValue
+			if counter {
+				kind = prometheus.CounterValue
+			}
+			out <- prometheus.MustNewConstMetric(prometheus.NewDesc("rollway_"+name, help, labels, nil), kind, v, values...)
+		})
 	}
+}
+
+// samples returns a sample for each key of counts.
+func samples[K comparable](counts map[K]uint64) (list []promtext.Sample) {
+	for k, n := range counts {
+		list = append(list, promtext.Of(n, fmt.Sprint(k)))
+	}
+	return list
+}
+
+// table lists the metrics except for those of sinks. Events: received = stored +
+// rejected + failed + duplicate + dropped.
+func (s *Stats) table() promtext.Table {
+	rejected := make(map[string]uint64)
 	for _, reason := range receiver.Reasons() {
-		out <- prometheus.MustNewConstMetric(rejectedDesc, prometheus.CounterValue, float64(s.Receive.Rejected[reason]), reason)
+		rejected[reason] = s.Receive.Rejected[reason]
 	}
-	for rule, n := range s.Receive.Dropped {
-		out <- prometheus.MustNewConstMetric(droppedByRule, prometheus.CounterValue, float64(n), rule)
+	return promtext.Table{
+		promtext.Counter("events_received_total", "Events read, over HTTP, TCP and UDP.", s.Receive.Received),
+		promtext.Counter("events_stored_total", "Events in the journal.", s.Receive.Stored),
+		promtext.Counter("events_failed_total", "Events that could not be stored; their senders were told.", s.Receive.Failed),
+		promtext.Counter("events_duplicate_total", "Events that had been stored before, by the key of their request or chunk.", s.Receive.Duplicate),
+		promtext.Gauge("events_storing", "Events that are being stored and have no outcome yet.", s.Receive.Storing),
+		promtext.Counter("events_rejected_kept_total", "Rejected events that were written to the file of them.", s.Rejected.Kept),
+		promtext.Counter("events_rejected_lost_total", "Rejected events that could not be, or were too large for it.", s.Rejected.Lost),
+		promtext.Counter("received_bytes_total", "Bytes of bodies and TCP streams as sent.", s.Receive.WireBytes),
+		promtext.Counter("unpacked_bytes_total", "Bytes of bodies and TCP streams, unpacked.", s.Receive.UnpackedBytes),
+		promtext.Counter("stored_bytes_total", "Bytes of canonical lines stored.", s.Receive.StoredBytes),
+		promtext.Counter("requests_aborted_total", "Requests whose client went away while sending.", s.Receive.Aborted),
+		promtext.Counter("panics_total", "Requests and connections that ended in a panic.", s.Receive.Panics),
+		promtext.Gauge("in_flight_bytes", "Bytes that requests being worked on take up, of limits.in_flight.", s.Receive.InFlight),
+		promtext.Gauge("http_connections", "Connections of HTTP and gRPC open now, whoever serves them.", s.Connections.Open),
+		promtext.Gauge("http_connections_limit", "How many of them there may be, by limits.max_connections or the limit on open files.", s.Connections.Most),
+		promtext.Counter("http_connections_accepted_total", "Connections of HTTP and gRPC let in.", s.Connections.Accepted),
+		promtext.Counter("http_connections_refused_total", "Those answered 503 and closed, as too many were open.", s.Connections.Refused),
+		promtext.Gauge("tcp_connections", "TCP connections open now.", s.Receive.Connections),
+		promtext.Counter("tcp_connections_accepted_total", "TCP connections taken.", s.Receive.ConnectionsTotal),
+		promtext.Counter("tcp_connections_refused_total", "TCP connections closed at once, as limits.max_streams were open.", s.Receive.ConnectionsRefused),
+		promtext.Counter("tcp_store_retries_total", "Batches from TCP and UDP that had to wait for a full journal.", s.Receive.StoreRetries),
+		promtext.Counter("udp_datagrams_total", "Datagrams read.", s.Receive.Datagrams),
+		promtext.Counter("udp_datagrams_dropped_total", "Datagrams that the system dropped before they could be read; counted on Linux.", s.Receive.DatagramsDropped),
+
+		promtext.Gauge("journal_first_offset", "Offset of the oldest line kept.", s.Journal.First),
+		promtext.Gauge("journal_next_offset", "Offset of the next line.", s.Journal.Next),
+		promtext.Gauge("journal_start_offset", "Where the journal ended when it was opened: all after it was stored since.", s.Start),
+		promtext.Gauge("journal_synced_offset", "Lines below this offset survive the end of the machine.", s.Journal.Synced),
+		promtext.Gauge("journal_segments", "Segment files.", s.Journal.Segments),
+		promtext.Gauge("journal_bytes", "Bytes in segment files.", s.Journal.Bytes),
+		promtext.Gauge("journal_readers", "Readers open: queries, tails and sinks.", s.Journal.Readers),
+		promtext.Gauge("journal_keys", "Idempotency keys remembered.", s.Journal.Keys),
+		promtext.Counter("journal_appends_total", "Batches stored.", s.Journal.Appends),
+		promtext.Counter("journal_appended_lines_total", "Lines stored; next offset - start offset.", s.Journal.Records),
+		promtext.Counter("journal_duplicate_lines_total", "Lines that were not stored, as their key says that they have been.", s.Journal.DuplicateRecords),
+		promtext.Counter("journal_groups_total", "Writes that stored them; many batches share one.", s.Journal.Groups),
+		promtext.Counter("journal_fsyncs_total", "Calls of fdatasync.", s.Journal.Fsyncs),
+		promtext.Counter("journal_full_total", "Batches refused as the journal or its disk is full.", s.Journal.Full),
+		promtext.Counter("journal_write_errors_total", "Batches refused for another error of the disk.", s.Journal.WriteErrors),
+		promtext.Counter("journal_sync_errors_total", "Calls of fdatasync that failed.", s.Journal.SyncErrors),
+		promtext.Counter("journal_packed_segments_total", "Segments packed with zstd.", s.Journal.PackedSegments),
+		promtext.Counter("journal_packed_from_bytes_total", "Bytes of those segments before.", s.Journal.PackedFrom),
+		promtext.Counter("journal_packed_to_bytes_total", "Bytes of those segments afterwards.", s.Journal.PackedTo),
+		promtext.Counter("journal_deleted_segments_total", "Segments removed by retention.", s.Journal.DeletedSegments),
+		promtext.Counter("journal_deleted_lines_total", "Lines removed by retention.", s.Journal.DeletedRecords),
+		promtext.Counter("journal_missed_lines_total", "Lines that readers found missing, summed over readers.", s.Journal.MissedRecords),
+
+		promtext.Counter("queries_total", "Queries begun.", s.Query.Queries),
+		promtext.Counter("tails_total", "Tails begun.", s.Query.Tails),
+		promtext.Counter("reads_refused_total", "Queries and tails answered 503, as too many were running or the collector was stopping.", s.Query.Refused),
+		promtext.Gauge("queries_running", "Queries running now.", s.Query.RunningQueries),
+		promtext.Gauge("tails_running", "Tails running now.", s.Query.RunningTails),
+		promtext.Counter("lines_scanned_total", "Lines looked at by queries and tails.", s.Query.Scanned),
+		promtext.Counter("lines_matched_total", "Lines found by queries and tails.", s.Query.Matched),
+
+		promtext.Counters("events_rejected_total", "Events that cannot be stored as they are, by reason; their senders were told.", []string{"reason"}, samples(rejected)...),
+		promtext.Counters("events_dropped_total", "Events that a rule of the configuration has left out, by rule; to their senders they are accepted.", []string{"rule"}, samples(s.Receive.Dropped)...),
+		promtext.Counters("ingest_requests_total", "Requests to take events, by status.", []string{"code"}, samples(s.Receive.Requests)...),
 	}
-	for code, n := range s.Receive.Requests {
-		out <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(n), strconv.Itoa(code))
-	}
-	for _, k := range s.Sinks {
-		out <- prometheus.MustNewConstMetric(deliveredDesc, prometheus.CounterValue, float64(k.Delivered), k.Name)
-		out <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(k.Pending), k.Name)
+}
+
+func (s *Stats) tableOfSinks() promtext.Table {
+	return promtext.Each(s.Sinks, []string{"sink"}, func(k sink.Stats) ([]string, promtext.Table) {
+		dropped := make(map[string]uint64)
 		for _, reason := range sink.Reasons() {
-			out <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(k.Dropped[reason]), k.Name, reason)
+			dropped[reason] = k.Dropped[reason]
 		}
-		out <- prometheus.MustNewConstMetric(retriesDesc, prometheus.CounterValue, float64(k.Retries), k.Name)
-		out <- prometheus.MustNewConstMetric(fromDesc, prometheus.GaugeValue, float64(k.From), k.Name)
-		out <- prometheus.MustNewConstMetric(cursorDesc, prometheus.GaugeValue, float64(k.Cursor), k.Name)
-	}
-	ready := 1.0
-	if sc.c.health.Ready() != nil {
-		ready = 0
-	}
-	out <- prometheus.MustNewConstMetric(readyDesc, prometheus.GaugeValue, ready)
+		return []string{k.Name}, promtext.Table{
+			promtext.Counter("sink_delivered_total", "Lines delivered by a sink.", k.Delivered),
+			promtext.Gauge("sink_pending", "Lines in the journal that a sink has not delivered.", k.Pending),
+			promtext.Counters("sink_dropped_total", "Lines that a sink will not deliver, by reason.", []string{"reason"}, samples(dropped)...),
+			promtext.Counter("sink_retries_total", "Batches that a sink tried again.", k.Retries),
+			promtext.Gauge("sink_start_offset", "Offset at which a sink began; delivered, dropped and pending count from there.", k.From),
+			promtext.Gauge("sink_cursor_offset", "Offset from which a sink goes on after a restart.", k.Cursor),
+		}
+	})
 }

@@ -54,7 +54,7 @@ func loadState(cfg config.Config, ids *ulid.Source) (*state, error) {
 // CheckFiles returns what is wrong with enrich and rules in cfg, or with the files
 // of tokens, certificates, networks and secrets that it names: then New would fail.
 func CheckFiles(cfg config.Config) error {
-	if _, err := loadState(cfg, ulid.NewSource()); err != nil {
+	if _, err := loadState(cfg, new(ulid.Source)); err != nil {
 		return err
 	}
 	if _, err := secrets.Forward(cfg.Forward); err != nil {

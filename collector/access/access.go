@@ -23,7 +23,7 @@ const (
 	Read                    // query, tail, metrics
 )
 
-// Token is one entry of a file. It is read-only but for its allowance.
+// Token is one entry of a file. It is read-only except for its allowance.
 type Token struct {
 	Name   string // for logs and metrics
 	Rights Right
@@ -35,10 +35,18 @@ type Token struct {
 	allowance  allowance
 }
 
+// OfTenant returns the token of an address that takes the events of a tenant: it has no
+// rights and no bounds.
+func OfTenant(tenant string) *Token {
+	t := &Token{tenant: tenant, extras: new(normalize.Extras)}
+	t.extras.Add("tenant", tenant)
+	return t
+}
+
 // May reports whether the token has the right. A nil Token has none.
 func (t *Token) May(r Right) bool { return t != nil && t.Rights&r != 0 }
 
-// Scope is the tenant, or else the token's own name behind a sign that no tenant's
+// Scope is the tenant, or else the token's own name after a sign that no tenant's
 // begins with.
 func (t *Token) Scope() string {
 	if t.tenant == "" {

@@ -15,7 +15,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/rollway/rollway/collector/config"
-	"github.com/rollway/rollway/collector/normalize"
 )
 
 // minSecret is how many bytes a secret has at least: one that can be guessed
@@ -195,8 +194,8 @@ func (l *loader) setting(t *Token, k, v *yaml.Node) {
 			return
 		}
 		if k.Value == "tenant" {
-			t.tenant, t.extras = v.Value, new(normalize.Extras)
-			t.extras.Add("tenant", v.Value)
+			of := OfTenant(v.Value)
+			t.tenant, t.extras = of.tenant, of.extras
 			return
 		}
 		if line, ok := l.names[v.Value]; ok {

@@ -75,9 +75,9 @@ type Queue struct {
 	file *file.File
 
 	mu  sync.Mutex
-	buf []byte     // guarded by mu
-	ids ulid.Maker // guarded by mu
-	s   Stats      // guarded by mu
+	buf []byte      // guarded by mu
+	ids ulid.Source // guarded by mu
+	s   Stats       // guarded by mu
 }
 
 // Stats are counts since Open. Rejected events that are not Kept are Lost: the file
@@ -100,7 +100,7 @@ func Open(dir string, maxBytes int64, onError func(error)) (*Queue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dead letters: %w", err)
 	}
-	return &Queue{file: f, ids: ulid.NewSource().Maker()}, nil
+	return &Queue{file: f}, nil
 }
 
 // Add adds the dead letters of a batch.

@@ -74,11 +74,8 @@ func (p *Program) Own(attrs []byte, received time.Time, s *normalize.Scratch) []
 	if p.ids == nil {
 		return attrs
 	}
-	if !s.IDs.Of(p.ids) {
-		s.IDs = p.ids.Maker()
-	}
 	attrs = append(attrs, `"ulid":"`...)
-	attrs = s.IDs.Append(attrs, received)
+	attrs = p.ids.Append(attrs, received)
 	return append(attrs, `",`...)
 }
 

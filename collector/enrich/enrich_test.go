@@ -17,7 +17,7 @@ import (
 var (
 	received = time.Date(2026, 5, 28, 12, 40, 0, 0, time.UTC)
 	peer     = netip.MustParseAddr("10.1.2.3")
-	ids      = ulid.NewSource()
+	ids      = new(ulid.Source)
 )
 
 func compile(text string) (*Program, error) {

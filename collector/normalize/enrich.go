@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollway/rollway/collector/ulid"
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
@@ -152,8 +151,6 @@ func (k *Known) Attr(i int) []byte {
 // Scratch is memory that an Enricher uses from event to event.
 type Scratch struct {
 	A, B, Text, Path, Template []byte
-
-	IDs ulid.Maker
 }
 
 func (s *Scratch) shrink() {

@@ -28,12 +28,9 @@ const (
 // receive buffer takes; what comes beyond that the system drops. On Linux it
 // tells how many, with the next datagram, and Stats.DatagramsDropped counts
 // them; elsewhere nobody knows.
-func (r *Receiver) ServePackets(ctx context.Context, conn *net.UDPConn, p PacketProtocol) error {
-	return r.ServePacketsOf(ctx, conn, p, nil)
-}
-
-// ServePacketsOf is to ServePackets what ServeStreamOf is to ServeStream.
-func (r *Receiver) ServePacketsOf(ctx context.Context, conn *net.UDPConn, p PacketProtocol, from Sender) error {
+//
+// from is as for ServeStream.
+func (r *Receiver) ServePackets(ctx context.Context, conn *net.UDPConn, p PacketProtocol, from Sender) error {
 	defer conn.Close()
 	countDrops(conn)
 	stop := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })

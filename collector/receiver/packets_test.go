@@ -31,7 +31,7 @@ func servePackets(t *testing.T, r *Receiver, p PacketProtocol, buffer int) (to *
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- r.ServePackets(ctx, conn, p) }()
+	go func() { done <- r.ServePackets(ctx, conn, p, nil) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {

@@ -68,7 +68,7 @@ func TestStreamKeys(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- r.ServeStreamOf(ctx, ln, named{counted{100}}, somebody{}) }()
+	go func() { done <- r.ServeStream(ctx, ln, named{counted{100}}, somebody{}) }()
 	conn := dial(t, ln.Addr())
 	io.WriteString(conn, "3one3twok3key3sixk3keyk3lot9ninenine")
 	conn.(*net.TCPConn).CloseWrite()

@@ -60,7 +60,7 @@ func serveStream(t *testing.T, r *Receiver, p StreamProtocol) net.Addr {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- r.ServeStream(ctx, ln, p) }()
+	go func() { done <- r.ServeStream(ctx, ln, p, nil) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

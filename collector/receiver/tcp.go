@@ -19,7 +19,7 @@ import (
 // goes on. The last line needs no line end if it is whole; otherwise it counts
 // as torn.
 func (r *Receiver) ServeTCP(ctx context.Context, ln net.Listener) error {
-	return r.ServeStream(ctx, ln, ndjson{r.opts.Limits.MaxEventBytes})
+	return r.ServeStream(ctx, ln, ndjson{r.opts.Limits.MaxEventBytes}, nil)
 }
 
 // ServeStream takes events in protocol p from the connections of ln until ctx
@@ -31,13 +31,9 @@ func (r *Receiver) ServeTCP(ctx context.Context, ln net.Listener) error {
 // full the connection is not read, so its sender blocks, and no event that was
 // read is dropped. Any other error of the store closes the connection; the
 // events read with it count as failed.
-func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamProtocol) error {
-	return r.ServeStreamOf(ctx, ln, p, nil)
-}
-
-// ServeStreamOf is ServeStream for events that are all of one sender, of whom
-// Tenant and Extras are asked.
-func (r *Receiver) ServeStreamOf(ctx context.Context, ln net.Listener, p StreamProtocol, from Sender) error {
+//
+// All events are those of from, of whom Tenant and Extras are asked; nil: nobody knows.
+func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamProtocol, from Sender) error {
 	defer ln.Close()
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
 	defer stop()

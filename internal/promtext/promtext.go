@@ -107,6 +107,16 @@ func Failure(failing bool, last time.Time) Table {
 	return t
 }
 
+// Visit calls f for each sample of the counters and gauges: for a program that publishes
+// them by a library.
+func (t Table) Visit(f func(name, help string, counter bool, labels, values []string, v float64)) {
+	for _, m := range t {
+		for _, s := range m.samples {
+			f(m.name, m.help, m.kind == "counter", m.labels, s.labels, s.value)
+		}
+	}
+}
+
 // Each returns one table for all items: the metrics that table returns for an item,
 // with the labels and the values that table returns for them.
 func Each[T any](items []T, labels []string, table func(T) (values []string, t Table)) (all Table) {

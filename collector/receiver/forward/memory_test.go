@@ -38,7 +38,7 @@ func server(t *testing.T, maxEvent int) (r *receiver.Receiver, addr string, line
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- r.ServeStream(ctx, ln, Protocol{}) }()
+	go func() { done <- r.ServeStream(ctx, ln, Protocol{}, nil) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
