@@ -51,7 +51,7 @@ func TestCallerSite(t *testing.T) {
 	expression := (*rollway.Logger).Info
 	throughEmbedded := infoer(embedded)
 
-	// Each step logs once from the line where its function literal stands.
+	// Each step logs once from the line of its function literal.
 	steps := []struct {
 		name string
 		call []func()
@@ -137,7 +137,7 @@ func logAny[T any](log *rollway.Logger, _ T) {
 	log.Info(ctx, "m")
 }
 
-// lineOf returns where the function literal f stands.
+// lineOf returns the line of the function literal f.
 func lineOf(f func()) string {
 	fn := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
 	file, line := fn.FileLine(fn.Entry())

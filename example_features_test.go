@@ -27,7 +27,7 @@ func newLog(o rollway.Options) *rollway.Logger {
 	return log
 }
 
-// What a context carries stands in every line that is logged with it.
+// Every line that is logged with a context has what it carries.
 func ExampleContextWith() {
 	log := newLog(rollway.Options{})
 	ctx := rollway.ContextWith(context.Background(), slog.String("request_id", "r1"))

@@ -67,7 +67,7 @@ func TestLayoutSlots(t *testing.T) {
 	}
 }
 
-// TestLayoutNamesApart: a key stands once, whatever attributes are called.
+// TestLayoutNamesApart: each key is there once, whatever attributes are called.
 func TestLayoutNamesApart(t *testing.T) {
 	var b, other bytes.Buffer
 	l := mustNew(t, Options{Outputs: []Output{{Writer: &b, Encoder: JSON{Layout: "level msg service error:err attrs:"}}, {Writer: &other}}, Caller: LevelOff,
@@ -174,7 +174,7 @@ func FuzzLogfmt(f *testing.F) {
 			}
 		}
 		if strings.Contains(value, " v=") {
-			return // what is looked for below stands inside the value as well
+			return // the value contains what is looked for below
 		}
 		_, last, ok := strings.Cut(got[strings.LastIndex(got, " v="):], "=")
 		last = strings.TrimSuffix(last, "\n")

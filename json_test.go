@@ -347,7 +347,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// replaced is s with U+FFFD in the place of each byte that is not part of
+// replaced is s with U+FFFD for each byte that is not part of
 // valid UTF-8.
 func replaced(s string) string { return string([]rune(s)) }
 

@@ -32,7 +32,7 @@ func checkKeys(t testing.TB, doc []byte) {
 					return err
 				}
 				if seen[key] {
-					t.Errorf("key %q stands twice in %s", key, doc)
+					t.Errorf("key %q is twice in %s", key, doc)
 				}
 				seen[key] = true
 			}
@@ -71,7 +71,7 @@ func checkTextKeys(t testing.TB, line string) {
 			continue
 		}
 		if seen[word[:end]] {
-			t.Errorf("key %s stands twice in %s", word[:end], line)
+			t.Errorf("key %s is twice in %s", word[:end], line)
 		}
 		seen[word[:end]] = true
 	}
@@ -201,7 +201,7 @@ func TestKeysOfErrors(t *testing.T) {
 			t.Errorf(" got %swant %s", got, c.want)
 		}
 	}
-	// On the console what stands below the line goes with it.
+	// On the console the lines below the record go with it.
 	c, b := newTestLogger(t, Console{Layout: "msg error attrs", Errors: ErrorDetail})
 	c.With(slog.Any("e", wrapped), slog.Any("error", wrapped)).Info(t.Context(), "m", slog.Any("e", io.EOF), slog.Any("error", io.ErrNoProgress))
 	if got, want := b.String(), "m error=\"multiple Read calls return no data or error\" e=EOF\n    error      *errors.errorString\n    e          *errors.errorString\n"; got != want {
@@ -243,7 +243,7 @@ func TestManyKeys(t *testing.T) {
 	checkKeys(t, b.Bytes())
 }
 
-// FuzzKeys: whatever keys are called and wherever they come from, each stands
+// FuzzKeys: whatever keys are called and wherever they come from, each is
 // once in a line that is valid and no longer than it may be.
 func FuzzKeys(f *testing.F) {
 	f.Add("a", "a", "a", "b", "v", uint16(0))
@@ -390,7 +390,7 @@ func TestKeysAgainstAModel(t *testing.T) {
 					top = append(top, pairs...)
 					continue
 				}
-				if pairs = within(pairs); len(model(pairs)) > 0 && rest == nil { // the Logger's group takes over what stands beside it
+				if pairs = within(pairs); len(model(pairs)) > 0 && rest == nil { // the Logger's group takes over what is beside it
 					var joined []pair
 					top = slices.DeleteFunc(top, func(p pair) bool {
 						if p.key == path[0] && p.members == nil {

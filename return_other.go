@@ -2,5 +2,5 @@
 
 package rollway
 
-// returnAddress returns 0: the address is not to be had.
+// returnAddress returns 0: the address is not available.
 func returnAddress() uintptr { return 0 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestErrorKey: an error under the key error is found wherever it stands, and
-// what stands around it stays in its order.
+// TestErrorKey: an error under the key error is found at any place, and
+// the attributes around it keep their order.
 func TestErrorKey(t *testing.T) {
 	l, b := newTestLogger(t, JSON{})
 	for _, err := range []error{errBench, &fs.PathError{Op: "open", Path: "x", Err: errBench}} {
@@ -39,7 +39,7 @@ func TestErrorKey(t *testing.T) {
 }
 
 // nest logs itself as an object in an object in a list, down to depth, where it
-// panics, and goes on behind it.
+// panics, and goes on after it.
 type nest struct{ depth int }
 
 func (n nest) AppendLog(o *Object) {

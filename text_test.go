@@ -222,8 +222,8 @@ func TestConsoleStack(t *testing.T) {
 	}
 }
 
-// TestConsoleMessage: a message cannot be taken for attributes, nor for what
-// stands below another line.
+// TestConsoleMessage: a message cannot be taken for attributes, nor for a
+// line below another one.
 func TestConsoleMessage(t *testing.T) {
 	l, b := newTestLogger(t, Console{Layout: "msg attrs"})
 	for _, msg := range []string{"paid", "paid amount=100", "    at main.f", "", `say "hi"`, " a"} {
@@ -308,7 +308,7 @@ func (v loggingObject) AppendLog(o *Object) {
 }
 
 // TestTextSlogtest reads the lines of the text formats back as slogtest wants
-// them: what stands behind dots is in groups.
+// them: keys with dots are in groups.
 func TestTextSlogtest(t *testing.T) {
 	for name, enc := range map[string]Encoder{"logfmt": Logfmt{Layout: "time level msg attrs"}, "console": Console{Layout: "time:time level:level msg:msg attrs"}} {
 		t.Run(name, func(t *testing.T) {

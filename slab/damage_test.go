@@ -156,7 +156,7 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 	}
 }
 
-// A file of which a power cut has left less, or zeros, is taken too.
+// A file that a power cut has shortened, or filled with zeros, is taken too.
 func TestCutFileIsSetAside(t *testing.T) {
 	sound, o := leftSlabs(t)
 	o.CloseTimeout = time.Minute

@@ -70,7 +70,7 @@ func testNoticesShareARequest(t *testing.T, on front) {
 }
 
 // TestNoticeWithPartialWrites: notices and the lines after them arrive once and
-// whole however the destination cuts a Write, and whoever takes the rest.
+// whole however the destination cuts a Write, and whichever takes the rest.
 func TestNoticeWithPartialWrites(t *testing.T) { fronts(t, testNoticeWithPartialWrites) }
 
 func testNoticeWithPartialWrites(t *testing.T, on front) {

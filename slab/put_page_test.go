@@ -9,8 +9,8 @@ import (
 	"github.com/rollway/rollway/internal/testkit"
 )
 
-// TestPutStaysInside: nothing is read in front of the lines or behind them, nor
-// written in front of the slab or behind it.
+// TestPutStaysInside: nothing is read before or after the lines, nor written
+// before or after the slab.
 func TestPutStaysInside(t *testing.T) {
 	from, to := testkit.GuardedPage(t), testkit.GuardedPage(t)
 	for i := range from {

@@ -121,7 +121,7 @@ func TestFreeSlabIsForTheFirstInLine(t *testing.T) {
 		for range 8 { // two in a slab
 			give(0)
 		}
-		// Nothing is free: both shards stand in line. Each gets one slab at a time,
+		// Nothing is free: both shards wait. Each gets one slab at a time,
 		// with room for two of the three that wait for it.
 		for _, shard := range []int{0, 0, 1, 0, 1, 1} {
 			give(shard)

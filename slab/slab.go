@@ -173,7 +173,7 @@ type filling struct {
 	gap     counts     // to be announced before the next slab
 	minFree int        // lowest len(free) so far
 
-	// With several shards, which have slabs in the place of cur:
+	// With several shards, whose slabs replace cur:
 	open  int  // shards that have one
 	short bool // some line found none since run last checked; see retireDueLocked
 }

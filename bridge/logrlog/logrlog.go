@@ -76,7 +76,7 @@ func (s *sink) Enabled(v int) bool {
 	}
 	switch v { // the questions of logr.ToSlogHandler
 	case 0:
-		return s.log.Enabled(ctx, slog.LevelError-1) // the highest level that it stands for
+		return s.log.Enabled(ctx, slog.LevelError-1) // the highest level that it may mean
 	case int(-slog.LevelDebug), int(-rollway.LevelTrace):
 		return s.log.Enabled(ctx, slog.Level(-v))
 	}

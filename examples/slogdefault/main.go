@@ -1,5 +1,5 @@
-// Command slogdefault keeps every log/slog call of a program as it is and puts
-// package rollway behind them: one line after New.
+// Command slogdefault keeps every log/slog call of a program as it is and writes
+// them through package rollway: one line after New.
 package main
 
 import (

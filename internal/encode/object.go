@@ -42,7 +42,7 @@ func AppendArrayComma(dst []byte) []byte {
 // dst, must not be encoded.
 func (f *Format) IsTooDeep(dst []byte, depth int) bool { return depth >= maxDepth || f.tooLong(dst) }
 
-// AppendTooDeep appends the text that stands for such a value.
+// AppendTooDeep appends the text that replaces such a value.
 func AppendTooDeep(dst []byte) []byte { return jsonline.AppendString(dst, tooDeep) }
 
 // AppendPanic appends the text that replaces a value whose method panicked with p.

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestValueView: slog.Value is read past its methods, so what is read there is
-// held against them.
+// TestValueView: the encoder reads slog.Value without its methods, and must get what
+// these return.
 func TestValueView(t *testing.T) {
 	if !viewable {
 		t.Fatal("this Go has another slog.Value: change valueView, or the encoder is slow")

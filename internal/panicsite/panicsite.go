@@ -30,7 +30,7 @@ func Find() (pc uintptr, stack string) {
 			panicked = true
 		case pc != 0 || panicked && !passesOn(frame.Function):
 			if pc == 0 {
-				pc = frame.PC + 1 // of the instruction behind the call, as runtime.Callers has it
+				pc = frame.PC + 1 // of the instruction after the call, as runtime.Callers returns it
 			} else {
 				b.WriteByte('\n')
 			}
