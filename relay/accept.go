@@ -30,7 +30,7 @@ func (r *Relay) accept(ctx context.Context, l net.Listener) error {
 		default: // out of descriptors or memory, most likely
 			r.counts.acceptErrors.Add(1)
 			pause = min(max(2*pause, 5*time.Millisecond), longest)
-			r.limited.accept.log(r.options.Log, slog.LevelError, "cannot accept a connection", slog.Any("error", err))
+			r.limited.log(slog.LevelError, "cannot accept a connection", slog.Any("error", err))
 			select {
 			case <-time.After(pause):
 			case <-r.stopped.Done():
@@ -52,7 +52,7 @@ func (r *Relay) accepted(socket net.Conn, overTLS bool) {
 	if reason := r.beginSetup(r.options.MaxConns); reason != 0 {
 		r.refuse(newPeer(socket), reason)
 		if reason == ReasonLimit {
-			r.limited.limit.log(r.options.Log, slog.LevelWarn, "connections are refused: there are as many as MaxConns allows", slog.Int("max_conns", r.options.MaxConns))
+			r.limited.log(slog.LevelWarn, "connections are refused: there are as many as MaxConns allows", slog.Int("max_conns", r.options.MaxConns))
 		}
 		return
 	}
@@ -74,27 +74,28 @@ func (r *Relay) refuse(client peer, reason Reason) {
 // one of these fails.
 func (r *Relay) setUp(client peer, overTLS bool, start time.Time) bool {
 	var from netip.Addr // counted in r.sources, if valid
-	refuse := func(reason Reason, n *limitedLog, level slog.Level, msg string, args ...any) bool {
+	refuse := func(reason Reason, level slog.Level, msg string, args ...any) bool {
 		if from.IsValid() {
 			r.sources.release(from)
 		}
 		r.refuse(client, reason)
-		n.log(r.options.Log, level, msg, append(args, slog.String("client", client.name()))...)
+		r.limited.log(level, msg, append(args, slog.String("client", client.name()))...)
 		return false
 	}
 	// Clients of a trusted proxy are counted once their address is known.
-	if !r.trusts(&client) && !r.admit(&client, &from) {
-		return refuse(ReasonSourceLimit, &r.limited.source, slog.LevelWarn, sourceLimitSaid, slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
+	admitted := r.trusts(&client) || r.admit(&client, &from)
+	if admitted {
+		if reason, err := r.prepareClient(&client, overTLS); err != nil {
+			return refuse(reason, slog.LevelWarn, "a client got no further than "+reason.String(), slog.Any("error", err))
+		}
+		admitted = client.origin == nil || r.admit(&client, &from)
 	}
-	if reason, err := r.prepareClient(&client, overTLS); err != nil {
-		return refuse(reason, &r.limited.prepare, slog.LevelWarn, "a client got no further than "+reason.String(), slog.Any("error", err))
-	}
-	if client.origin != nil && !r.admit(&client, &from) {
-		return refuse(ReasonSourceLimit, &r.limited.source, slog.LevelWarn, sourceLimitSaid, slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
+	if !admitted {
+		return refuse(ReasonSourceLimit, slog.LevelWarn, "connections of a source are refused: it has as many as MaxConnsPerSource allows", slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
 	}
 	upstream, endpoint, err := r.dial(r.stopped, r.upstreams.route(client.serverName()), &client)
 	if err != nil {
-		return refuse(ReasonDial, &r.limited.dial, slog.LevelError, "no upstream can be reached", slog.Any("error", err))
+		return refuse(ReasonDial, slog.LevelError, "no upstream can be reached", slog.Any("error", err))
 	}
 	c := r.join(client, upstream, start)
 	c.endpoint, c.source = endpoint, from
@@ -102,8 +103,6 @@ func (r *Relay) setUp(client peer, overTLS bool, start time.Time) bool {
 	c.run()
 	return true
 }
-
-const sourceLimitSaid = "connections of a source are refused: it has as many as MaxConnsPerSource allows"
 
 // admit counts a client under its address and sets from to that. It returns false if
 // there are too many.

@@ -26,7 +26,7 @@ type conn struct {
 	stopped atomic.Int32 // the Reason why reads were made to end, 0 if they were not
 	running atomic.Int32 // directions that have not returned
 
-	idle struct { // owned by Relay.watch
+	idle struct { // owned by Relay.enforceTimeouts
 		bytes uint64
 		since time.Time
 	}
@@ -56,23 +56,19 @@ func (c *conn) run() {
 // directionEnded is called by each direction as the last thing it does.
 func (c *conn) directionEnded() {
 	if c.running.Add(-1) == 0 {
-		c.release()
+		if c.endpoint != nil {
+			c.endpoint.active.Add(-1)
+		}
+		if c.source.IsValid() {
+			c.relay.sources.release(c.source)
+		}
 		c.relay.budget.conns.Add(-1)
-		c.relay.countEnded(c) // before remove, so that Shutdown finds the record
+		c.relay.counts.closed[c.reason.Load()].Add(1)
+		c.relay.logAccess(c) // before remove, so that Shutdown finds the record
 		c.relay.remove(c)
 		if c.joined != nil {
 			close(c.joined)
 		}
-	}
-}
-
-// release undoes what setUp counted.
-func (c *conn) release() {
-	if c.endpoint != nil {
-		c.endpoint.active.Add(-1)
-	}
-	if c.source.IsValid() {
-		c.relay.sources.release(c.source)
 	}
 }
 
@@ -209,7 +205,6 @@ func (c *conn) stop(reason Reason) {
 	_ = c.upstream.socket.SetReadDeadline(past)
 }
 
-// bytes is what went either way.
 func (c *conn) bytes() uint64 { return c.up.bytes.Load() + c.down.bytes.Load() }
 
 // Join copies between two connections as Serve does between a client and an

@@ -3,6 +3,7 @@ package relay
 import (
 	"net"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,7 +34,7 @@ func (p *pump) copyUnbuffered() (ended bool, at *peer, err error) {
 	case ahead == 0:
 		return true, nil, nil
 	}
-	taken := p.writeOnce(ahead)
+	taken := p.once(p.dst.raw, func(fd int) (int, error) { return unix.Write(fd, p.buf.b[:ahead]) })
 	if p.err != nil && p.err != unix.EAGAIN {
 		return false, p.dst, os.NewSyscallError("write", p.err)
 	}
@@ -53,10 +54,18 @@ func (p *pump) copyUnbuffered() (ended bool, at *peer, err error) {
 }
 
 // receive receives up to most bytes into the buffer, without waiting.
-func (p *pump) receive(flags, most int) (n int) {
-	err := p.src.raw.Control(func(fd uintptr) {
+func (p *pump) receive(flags, most int) int {
+	return p.once(p.src.raw, func(fd int) (n int, err error) {
+		n, _, err = unix.Recvfrom(fd, p.buf.b[:most], flags)
+		return n, err
+	})
+}
+
+// once makes a call on a socket, without waiting. Its error is in p.err.
+func (p *pump) once(raw syscall.RawConn, call func(fd int) (int, error)) (n int) {
+	err := raw.Control(func(fd uintptr) {
 		for {
-			if n, _, p.err = unix.Recvfrom(int(fd), p.buf.b[:most], flags); p.err != unix.EINTR {
+			if n, p.err = call(int(fd)); p.err != unix.EINTR {
 				return
 			}
 		}
@@ -65,21 +74,6 @@ func (p *pump) receive(flags, most int) (n int) {
 		p.err = err
 	}
 	return max(n, 0)
-}
-
-// writeOnce writes n bytes of the buffer as far as that needs no waiting.
-func (p *pump) writeOnce(n int) (taken int) {
-	err := p.dst.raw.Control(func(fd uintptr) {
-		for {
-			if taken, p.err = unix.Write(int(fd), p.buf.b[:n]); p.err != unix.EINTR {
-				return
-			}
-		}
-	})
-	if err != nil {
-		p.err = err
-	}
-	return max(taken, 0)
 }
 
 // mustCopyUnbuffered reports whether a direction between plain sockets must not

@@ -55,7 +55,7 @@ func (r *Relay) checkHealth() {
 		for _, up := range r.upstreams.all {
 			list, err := r.endpointsOf(r.stopped, up)
 			if err != nil && r.stopped.Err() == nil {
-				r.limited.resolve.log(r.options.Log, slog.LevelWarn, "an upstream's name cannot be looked up", slog.Any("error", err))
+				r.limited.log(slog.LevelWarn, "an upstream's name cannot be looked up", slog.Any("error", err))
 			}
 			for _, e := range list {
 				checks.Go(func() { r.check(e) })

@@ -52,16 +52,17 @@ func (s *sources) release(a netip.Addr) {
 // spareDescriptors are reserved for files other than connections and pipes.
 const spareDescriptors = 64
 
-// fitDescriptors sets the defaults of maxPipes and MaxConns by the process's
-// limit on descriptors (negative: there is none), and says in Log what does not
-// fit.
+// fitDescriptors sets the defaults of maxPipes and MaxConns by the process's limit on
+// descriptors (negative: no limit), and logs what does not fit. A connection and a pipe
+// have two descriptors each.
 func (o *Options) fitDescriptors(limit int) {
-	defaultTo(&o.maxPipes, pipesOf(limit))
 	if limit < 0 {
+		defaultTo(&o.maxPipes, 128)
 		defaultTo(&o.MaxConns, -1)
 		return
 	}
-	allowed := connsOf(limit, o.maxPipes)
+	defaultTo(&o.maxPipes, min(max(limit/300, 4), 128))
+	allowed := max((limit-2*o.maxPipes-spareDescriptors)/2, 1)
 	raise := slog.String("raise_it_by", "ulimit -n, or LimitNOFILE of systemd")
 	switch {
 	case o.MaxConns > allowed:
@@ -76,17 +77,3 @@ func (o *Options) fitDescriptors(limit int) {
 // fewAllowed is the number of connections below which a limit on descriptors is
 // probably unintended.
 const fewAllowed = 1000
-
-// pipesOf is how many pipes there may be by default.
-func pipesOf(limit int) int {
-	if limit < 0 {
-		return 128
-	}
-	return min(max(limit/300, 4), 128)
-}
-
-// connsOf is how many connections a limit on descriptors leaves room for: one
-// has a descriptor for each side, and a pipe has two.
-func connsOf(limit, pipes int) int {
-	return max((limit-2*pipes-spareDescriptors)/2, 1)
-}

@@ -6,30 +6,40 @@ import (
 	"time"
 )
 
-// limitedLog logs a message at most once a second, with the number of those it has
+// limitedLog logs each message at most once a second, with the number of those it has
 // suppressed. It is safe for concurrent use.
 type limitedLog struct {
-	mu   sync.Mutex
-	last time.Time // guarded by mu
-	held int       // guarded by mu
+	to *slog.Logger
+
+	mu    sync.Mutex
+	notes map[string]*limitedNote // guarded by mu; by message
+}
+
+type limitedNote struct {
+	last time.Time
+	held int
 }
 
 const logEvery = time.Second
 
-func (n *limitedLog) log(log *slog.Logger, level slog.Level, msg string, args ...any) {
-	n.mu.Lock()
-	if now := time.Now(); now.Sub(n.last) >= logEvery {
-		n.last = now
-	} else {
+func (l *limitedLog) log(level slog.Level, msg string, args ...any) {
+	l.mu.Lock()
+	n := l.notes[msg]
+	if n == nil {
+		n = new(limitedNote)
+		l.notes[msg] = n
+	}
+	now := time.Now()
+	if now.Sub(n.last) < logEvery {
 		n.held++
-		n.mu.Unlock()
+		l.mu.Unlock()
 		return
 	}
 	held := n.held
-	n.held = 0
-	n.mu.Unlock()
+	*n = limitedNote{last: now}
+	l.mu.Unlock()
 	if held > 0 {
 		args = append(args, slog.Int("held_back", held))
 	}
-	log.Log(background, level, msg, args...)
+	l.to.Log(background, level, msg, args...)
 }

@@ -14,11 +14,10 @@ import (
 const maxRecords = 16 << 10
 
 // logQueue calls a slog.Handler in a goroutine of its own, so that a handler that is
-// slow, hangs or panics delays nothing else. New wraps the handlers of Options.Log and
-// Options.Access in one.
+// slow, hangs or panics delays nothing else.
 type logQueue struct {
-	to    slog.Handler
-	queue aside.Queue
+	slog.Handler // its WithAttrs and WithGroup are not called: the relay derives no loggers
+	queue        aside.Queue
 
 	mu        sync.Mutex
 	waiting   uint64 // guarded by mu: in the queue, or with the handler
@@ -28,7 +27,7 @@ type logQueue struct {
 }
 
 func newLogQueue(to slog.Handler) *logQueue {
-	return &logQueue{to: to, queue: aside.Queue{Most: maxRecords}}
+	return &logQueue{Handler: to, queue: aside.Queue{Most: maxRecords}}
 }
 
 // Enabled does not ask the handler, which may hang; log does.
@@ -45,27 +44,17 @@ func (q *logQueue) Handle(_ context.Context, rec slog.Record) error {
 	return nil
 }
 
-// WithAttrs and WithGroup are not called: the relay derives no loggers.
-func (q *logQueue) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return newLogQueue(q.to.WithAttrs(attrs))
-}
-
-func (q *logQueue) WithGroup(name string) slog.Handler { return newLogQueue(q.to.WithGroup(name)) }
-
 // log hands rec on.
 func (q *logQueue) log(rec slog.Record) {
-	if q.isAbandoned() {
+	q.mu.Lock()
+	abandoned := q.abandoned
+	q.mu.Unlock()
+	if abandoned {
 		return
 	}
 	logged := false
 	defer func() { q.returned(logged) }()
-	logged = !q.to.Enabled(background, rec.Level) || q.to.Handle(background, rec) == nil
-}
-
-func (q *logQueue) isAbandoned() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.abandoned
+	logged = !q.Handler.Enabled(background, rec.Level) || q.Handler.Handle(background, rec) == nil
 }
 
 func (q *logQueue) returned(logged bool) {

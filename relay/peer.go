@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"syscall"
 )
 
@@ -90,15 +91,7 @@ func (s *peer) close(reset bool) {
 // isErrno reports whether err is one of codes.
 func isErrno(err error, codes ...syscall.Errno) bool {
 	errno, ok := errors.AsType[syscall.Errno](err)
-	if !ok {
-		return false
-	}
-	for _, c := range codes {
-		if errno == c {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(codes, errno)
 }
 
 // isReset reports whether err says that the peer is gone.

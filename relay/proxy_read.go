@@ -4,21 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/netip"
+	"slices"
 	"time"
 )
 
 // trusts reports whether a client is a trusted proxy.
 func (r *Relay) trusts(client *peer) bool {
-	if len(r.options.TrustProxy) == 0 {
-		return false
-	}
 	from := addrPort(client.socket.RemoteAddr()).Addr()
-	for _, p := range r.options.TrustProxy {
-		if p.Contains(from) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.options.TrustProxy, func(p netip.Prefix) bool { return p.Contains(from) })
 }
 
 // readProxy reads the PROXY header of a trusted client, until ctx ends. The

@@ -1,5 +1,7 @@
 package relay
 
+import "strings"
+
 // A Reason says why a connection ended. The first cause counts.
 type Reason int
 
@@ -23,28 +25,13 @@ const (
 	reasons
 )
 
-var reasonNames = [reasons]string{
-	ReasonDone:            "done",
-	ReasonClientReset:     "client_reset",
-	ReasonUpstreamReset:   "upstream_reset",
-	ReasonClientError:     "client_error",
-	ReasonUpstreamError:   "upstream_error",
-	ReasonDial:            "dial",
-	ReasonHandshake:       "handshake",
-	ReasonProxyHeader:     "proxy_header",
-	ReasonLimit:           "limit",
-	ReasonSourceLimit:     "source_limit",
-	ReasonIdle:            "idle",
-	ReasonClientStalled:   "client_stalled",
-	ReasonUpstreamStalled: "upstream_stalled",
-	ReasonDrained:         "drained",
-	ReasonDrainCut:        "drain_cut",
-}
+var reasonNames = strings.Fields(`unknown done client_reset upstream_reset client_error upstream_error dial handshake
+	proxy_header limit source_limit idle client_stalled upstream_stalled drained drain_cut`)
 
 // String is the reason as metrics and records name it.
 func (r Reason) String() string {
 	if r <= 0 || r >= reasons {
-		return "unknown"
+		r = 0
 	}
 	return reasonNames[r]
 }

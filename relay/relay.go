@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -25,7 +26,7 @@ type Relay struct {
 	serverTLS *reloadedTLS
 	clientTLS *reloadedTLS
 	lookup    lookup
-	limited   struct{ accept, limit, source, prepare, dial, resolve, clientStalled, upstreamStalled limitedLog }
+	limited   limitedLog
 
 	stop    context.CancelFunc // ends the goroutines that New started
 	stopped context.Context
@@ -53,6 +54,7 @@ func New(o Options) (*Relay, error) {
 		conns:     map[*conn]struct{}{},
 		listeners: map[net.Listener]struct{}{},
 		empty:     make(chan struct{}),
+		limited:   limitedLog{to: o.Log, notes: map[string]*limitedNote{}},
 	}
 	if r.serverTLS, err = newReloadedTLS("server", o.ServerTLS, o.ServerFiles); err != nil {
 		return nil, fmt.Errorf("ServerFiles: %w", err)
@@ -119,9 +121,9 @@ func (r *Relay) Close() error {
 
 // Shutdown closes the listeners and waits for the connections to end. When ctx ends
 // first, it stops reading, passes on the bytes that were read, ends the streams on both
-// sides, and a second later resets the connections that are left. It then returns ctx's
-// error, at most two seconds after ctx has ended. It does not wait for a log that takes
-// no record for a second. The Relay accepts nothing afterwards.
+// sides, and a second later resets the connections that are left. It returns ctx's error
+// at most two seconds after ctx has ended. It does not wait for a log that takes no
+// record for a second.
 func (r *Relay) Shutdown(ctx context.Context) error {
 	r.stopAccepting()
 	ended := make(chan error, 1)
@@ -199,11 +201,7 @@ func (r *Relay) cutConns() {
 func (r *Relay) snapshot() []*conn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list := make([]*conn, 0, len(r.conns))
-	for c := range r.conns {
-		list = append(list, c)
-	}
-	return list
+	return slices.Collect(maps.Keys(r.conns))
 }
 
 // listen adds a listener. It returns false if the relay is closing.
@@ -237,7 +235,7 @@ func (r *Relay) checkEmptyLocked() {
 }
 
 // beginSetup counts a connection that is not in conns yet. It returns a Reason if there
-// are most already (most ≤ 0: no limit) or the relay is closing, and 0 otherwise.
+// are most already (most ≤ 0: no limit) or the relay is closing.
 func (r *Relay) beginSetup(most int) Reason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -274,10 +272,4 @@ func (r *Relay) remove(c *conn) {
 	defer r.mu.Unlock()
 	delete(r.conns, c)
 	r.checkEmptyLocked()
-}
-
-// countEnded counts a connection whose directions have returned.
-func (r *Relay) countEnded(c *conn) {
-	r.counts.closed[c.reason.Load()].Add(1)
-	r.logAccess(c)
 }

@@ -80,7 +80,7 @@ func (r *Relay) resolveAll() {
 				continue
 			}
 			if err := r.resolve(r.stopped, up); err != nil && r.stopped.Err() == nil {
-				r.limited.resolve.log(r.options.Log, slog.LevelWarn, "an upstream's name cannot be looked up; its last addresses are used", slog.Any("error", err))
+				r.limited.log(slog.LevelWarn, "an upstream's name cannot be looked up; its last addresses are used", slog.Any("error", err))
 			}
 		}
 	}

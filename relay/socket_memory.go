@@ -3,12 +3,10 @@ package relay
 import "sync/atomic"
 
 // A budget bounds, roughly, the bytes that the system buffers for directions that wait
-// for their destination: in the source's receive buffer and in the destination's send
-// buffer. While less than half of the budget is used, a direction that begins to wait
-// keeps the buffers that the system gives it. Later ones, and new connections, are
-// limited to a part of the rest. If more than fewConns are open, the send buffers of
-// new ones are always limited, as many may begin to wait before the first are counted.
-// It is safe for concurrent use.
+// for their destination. While less than half of it is used, a direction that begins to
+// wait keeps its buffers. Later ones, and new connections, are limited to a part of the
+// rest. If more than fewConns are open, the send buffers of new ones are always limited,
+// as many may begin to wait before the first are counted. It is safe for concurrent use.
 type budget struct {
 	size int64        // ≤ 0: no bound
 	held atomic.Int64 // bytes granted to directions that wait
@@ -39,7 +37,7 @@ type wait struct {
 	on      atomic.Bool  // the destination accepts nothing now
 	granted atomic.Int64 // bytes of the budget, while on
 	limited atomic.Int64 // what the source's receive buffer is limited to; 0: it is not
-	stall   stallState   // owned by Relay.watch
+	stall   stallState   // owned by Relay.enforceTimeouts
 }
 
 // limit limits the buffers of a new direction if the budget asks for that.

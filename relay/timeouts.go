@@ -78,12 +78,12 @@ func (r *Relay) endStalled(now time.Time, limit time.Duration) {
 			if c.reason.Load() != 0 || !p.hasStalled(now, limit) {
 				continue
 			}
-			reason, notice, who := ReasonUpstreamStalled, &r.limited.upstreamStalled, "an upstream"
+			reason, who := ReasonUpstreamStalled, "an upstream"
 			if p == &c.down {
-				reason, notice, who = ReasonClientStalled, &r.limited.clientStalled, "a client"
+				reason, who = ReasonClientStalled, "a client"
 			}
 			c.kill(reason, true)
-			notice.log(r.options.Log, slog.LevelWarn, who+" takes nothing of what waits for it, and its connection is reset",
+			r.limited.log(slog.LevelWarn, who+" takes nothing of what waits for it, and its connection is reset",
 				slog.String("client", c.client.name()), slog.String("upstream", c.upstream.name()), slog.Duration("stall_timeout", limit))
 		}
 	}

@@ -257,9 +257,9 @@ func TestResolve(t *testing.T) {
 func TestLimitedLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log testkit.Buffer
-		var n limitedLog
+		n := limitedLog{to: slog.New(slog.NewTextHandler(&log, nil)), notes: map[string]*limitedNote{}}
 		for range 25 {
-			n.log(slog.New(slog.NewTextHandler(&log, nil)), slog.LevelWarn, "again")
+			n.log(slog.LevelWarn, "again")
 			time.Sleep(100 * time.Millisecond)
 		}
 		if got := log.String(); strings.Count(got, "again") != 3 || strings.Count(got, "held_back=9") != 2 {

@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setAckTimeout lets the system end a TCP connection whose peer acknowledges
-// nothing, or (Linux) accepts nothing, for that long.
-// Without it that takes a quarter of an hour.
+// setAckTimeout lets the system end a TCP connection whose peer acknowledges nothing, or
+// (Linux) accepts nothing, for that long instead of a quarter of an hour.
 func setAckTimeout(network string, c syscall.RawConn, limit time.Duration) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil

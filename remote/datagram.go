@@ -21,7 +21,7 @@ type datagramSender struct {
 	form     messageEncoder               // nil: lines as they are, with their line ends
 	max      int                          // bytes of a datagram
 	file     func(net.Conn, []byte) error // sends what the system finds too large; nil if there is no way
-	link     *datagramSocket              // nil when there is none
+	link     *datagramSocket              // nil without a socket
 	unread   []*datagramSocket            // given up with lines that the peer has in its queue and has not read
 	listens  time.Duration                // how long hear listens
 	unproven bool                         // nothing was sent on link yet, or the peer was away a moment ago
@@ -30,9 +30,8 @@ type datagramSender struct {
 	name     peerName                     // over UDP
 }
 
-// listenTime is how long a datagramSender listens for "port unreachable" after the first
-// datagram of a socket and in confirm, and a streamSender for the end of a connection
-// before the first line.
+// listenTime is how long a new socket is listened on: over UDP for "port unreachable"
+// after the first datagram, on a stream for its end before the first line.
 const listenTime = 50 * time.Millisecond
 
 func newDatagramSender(w *Writer) *datagramSender {
@@ -122,8 +121,7 @@ func (g *datagramSender) next(p []byte, pack int) (data []byte, size int) {
 	return g.buf, size
 }
 
-// put sends one datagram. A nil error means that the system accepted it and, for the
-// first one on a socket, that the peer did not refuse it at once.
+// put sends one datagram. After the first one on a socket it waits for a refusal.
 func (g *datagramSender) put(ctx context.Context, data []byte) error {
 	g.w.countRequest()
 	end := time.Now().Add(g.w.opt.attempt)
@@ -153,8 +151,8 @@ func (g *datagramSender) put(ctx context.Context, data []byte) error {
 // errListenCut is returned by awaitRefusal when it had too little time.
 var errListenCut = errors.New("too little time to hear whether the peer refuses it")
 
-// awaitRefusal waits a moment for the report that nobody listens at the peer's port. A
-// local socket reports that at once.
+// awaitRefusal waits a moment for the report that nobody listens at the peer's port, which
+// a local socket gives at once.
 func (g *datagramSender) awaitRefusal(ctx context.Context) error {
 	if g.w.addr.local() {
 		return nil
@@ -204,15 +202,13 @@ func (g *datagramSender) abandon(err error) {
 
 // reportLost records that the lines on l may be lost because of err.
 func (g *datagramSender) reportLost(l *datagramSocket, err error) {
-	if l.lines == 0 {
-		return
+	if l.lines > 0 {
+		g.w.noteBroken(&g.lost, l.lines, err)
 	}
-	g.lost.add(l.lines, err)
-	g.w.note(brokenConn, l.lines, err)
 }
 
-// confirm waits until the peer has read its queue, if the system tells (Linux, local
-// sockets). Over UDP it listens a moment for a refusal.
+// confirm waits until a local peer has read its queue, if the system tells (Linux). Over
+// UDP it listens a moment for a refusal.
 func (g *datagramSender) confirm(ctx context.Context) error {
 	unread := g.confirmUnread(ctx)
 	if l := g.link; unread == nil && l != nil && l.lines > 0 {
@@ -229,11 +225,7 @@ func (g *datagramSender) confirm(ctx context.Context) error {
 			l.lines = 0
 		}
 	}
-	err := errors.Join(g.lost.err("the peer went away"), unread)
-	if g.w.life.Err() == nil { // else Shutdown returns it too
-		g.lost = report{}
-	}
-	return err
+	return errors.Join(g.w.takeBroken(&g.lost), unread)
 }
 
 func (g *datagramSender) close() {

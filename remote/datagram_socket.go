@@ -14,14 +14,14 @@ import (
 // A datagramSocket is a socket that is connected to a peer's.
 type datagramSocket struct {
 	conn   *countedConn
-	socket os.FileInfo // of a local peer, the same before and after the dial; nil over UDP, or if it cannot be seen
+	socket os.FileInfo // of a local peer, the same before and after the dial; nil if unknown
 	path   string      // of a local peer
 	addr   string      // that it was dialled by
 	lines  uint64      // sent since the last confirm; owned by the datagramSender
 }
 
-// connect dials a socket to addr. If the peer is replaced meanwhile, it is not
-// known which of the two the socket is connected to: connect dials again, once.
+// connect dials a socket to addr. If the peer is replaced meanwhile, nobody knows to which
+// of the two: connect dials again, once.
 func (g *datagramSender) connect(ctx context.Context, addr string) (*datagramSocket, error) {
 	l := &datagramSocket{addr: addr}
 	if g.w.addr.local() {
@@ -55,13 +55,13 @@ func sameSocket(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime())
 }
 
-// errUnread is returned by confirm while the peer's queue has lines.
-var errUnread = errors.New("the peer has not read everything")
+var (
+	errUnread   = errors.New("the peer has not read everything")
+	errReplaced = errors.New("another socket is in its place")
+)
 
-var errReplaced = errors.New("another socket is in its place")
-
-// awaitRead waits until the peer's queue has no lines of l. The system also empties the
-// queue of a peer that is gone, so awaitRead checks that the peer exists.
+// awaitRead waits until the peer's queue has no lines of l, and checks that the peer
+// exists: the system also empties the queue of one that is gone.
 func (g *datagramSender) awaitRead(ctx context.Context, l *datagramSocket) error {
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
 		switch n, err := unacked(l.conn.Conn); {
@@ -124,8 +124,8 @@ func (g *datagramSender) keepUnread(l *datagramSocket) {
 	})
 }
 
-// confirmUnread is confirm for the sockets of keepUnread. It returns an error if lines
-// are still unread; g.lost has those that are lost.
+// confirmUnread is confirm for the sockets of keepUnread. Its error is that lines are
+// still unread; g.lost has those that are lost.
 func (g *datagramSender) confirmUnread(ctx context.Context) error {
 	for len(g.unread) > 0 {
 		l := g.unread[0]

@@ -16,23 +16,14 @@ type dialer struct {
 	connects   atomic.Uint64
 	bytes      atomic.Uint64
 	open       atomic.Int64
-	latest     atomic.Pointer[string] // address of the latest peer
-}
-
-// peer is the address of the latest connection's other end.
-func (m *dialer) peer() string {
-	if p := m.latest.Load(); p != nil {
-		return *p
-	}
-	return ""
+	latest     atomic.Value // string, the address of the latest peer
 }
 
 func newDialer(dialTimeout time.Duration) *dialer {
 	m := &dialer{ackTimeout: time.Minute}
 	m.net = net.Dialer{
 		Timeout: dialTimeout,
-		// These notice within a minute that a peer vanished without a FIN while
-		// nothing was in flight.
+		// This notices within a minute that an idle peer vanished without a FIN.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3},
 		Control: func(network, _ string, c syscall.RawConn) error {
 			return setAckTimeout(network, c, m.ackTimeout)
@@ -48,8 +39,7 @@ func (m *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	}
 	m.connects.Add(1)
 	m.open.Add(1)
-	peer := c.RemoteAddr().String()
-	m.latest.Store(&peer)
+	m.latest.Store(c.RemoteAddr().String())
 	return &countedConn{Conn: c, m: m}, nil
 }
 
@@ -73,8 +63,7 @@ func (c *countedConn) Close() error {
 // past is a deadline that ends a wait on a connection.
 var past = time.Unix(1, 0)
 
-// expireWith sets a deadline in the past once ctx ends. After stop has returned it sets
-// none, which could affect a later call.
+// expireWith sets a deadline in the past once ctx ends, but none after stop has returned.
 func expireWith(ctx context.Context, deadline func(time.Time) error) (stop func()) {
 	done := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() {

@@ -53,35 +53,30 @@
 // With every scheme, lines that were lost, refused by the peer or too large for it are
 // an error of the next Sync or Close, which wraps line.ErrLost.
 //
-// # While the peer is away
-//
-// Lines stay with the caller, unless Options.Spill names a folder: then each Write
-// stores its lines there and returns nil. They are sent in order when the peer accepts
-// them, if necessary by the next process.
+// While the peer is away lines stay with the caller, unless Options.Spill names a folder:
+// then each Write stores its lines there and returns nil. They are sent in order when the
+// peer accepts them, if necessary by the next process.
 //
 // # What a delivered line is worth
 //
-// http, https: the peer answered 2xx for the line's request and did not list the line
-// as refused. The answer's body must be complete, and empty, a short text or JSON. If
-// it is cut, or an HTML page of a proxy or a login, Write returns an error as if no
-// answer had come. Without an answer the outcome is unknown; the caller sends the lines
-// again, so a line may arrive twice. Every request has an Idempotency-Key header. A
-// Write that begins with the same bytes as a failed request sends these alone with the
-// same key, so that a peer that remembers keys stores them once. The latest 16 failures
-// are remembered for two hours.
+// http, https: the peer answered 2xx and did not list the line as refused. The answer's
+// body must be complete, and empty, a short text or JSON. If it is cut, or an HTML page
+// of a proxy or a login, Write returns an error as if no answer had come. Without an
+// answer the caller sends the lines again, so a line may arrive twice. Every request has
+// an Idempotency-Key header. A Write that begins with the same bytes as a failed request
+// sends these alone with the same key, so that a peer that remembers keys stores them
+// once. The latest 16 failures are remembered for two hours.
 //
 // loki, elastic: the engine reports single lines. Only lines that it has no room for
 // are sent again, also if the caller had them back in between. Lines that it refuses
 // for their contents are dropped with its reason. Each document of elastic has an id
-// that stays the same when a Write begins with the lines whose answer was lost, so that
-// it is stored once.
+// that stays the same when it is sent again, so that it is stored once.
 //
 // tcp, tls, unix: the system accepted the whole line. TCP does not tell a program what
 // its peer has read: lines in the system's buffers are lost when the peer dies, and no
 // counter knows. The Writer uses what can be known:
 //
-//   - It notices a connection that the peer closed or reset while idle before it writes
-//     the next line.
+//   - Before each line it looks whether the peer has closed or reset the connection.
 //   - It tells OnError of a broken connection, with the number of lines it had carried.
 //     On Linux that includes a connection that the peer closed in order while lines were
 //     in flight.
@@ -92,51 +87,44 @@
 //     once; it gets no lines.
 //
 // Sync and Close send a FIN (or TLS close_notify) and wait until the peer has read to
-// the end and closes too. After a nil from them the peer has read everything. If their
-// time ends first, they return an error and leave the connection as it is: the peer can
-// still read, and the next Sync waits for these lines too. Meanwhile a Write waits for
-// that peer for a third of Timeout and then uses a new connection. A nil does not say:
+// the end and closes too. If their time ends first, they return an error and leave the
+// connection as it is: the peer can still read, and the next Sync waits for these lines
+// too. Meanwhile a Write waits for that peer for a third of Timeout and then uses a new
+// connection. A nil does not say that lines are stored: the process at the other end,
+// which may be a proxy, has read them. It says nothing if the peer ends its side before
+// ours and reads on (SHUT_WR). If a peer does not close after a FIN, each Sync takes all
+// of CloseTimeout and returns an error. Use http where this is too weak.
 //
-//   - that lines are stored. The process at the other end, which may be a proxy or a
-//     load balancer, has read them; an error that it sends back is not read.
-//   - anything if the peer ends its side before ours and reads on (SHUT_WR).
-//   - If the peer does not close after a FIN, each Sync takes all of CloseTimeout and
-//     returns an error.
-//
-// Use http where this is too weak.
-//
-// udp: the system accepted the line, and nothing more is known: a network loses, repeats
-// and reorders datagrams, and a full receive buffer drops them silently. The Writer only
-// learns that no process listens, if the peer's system says so. It listens for 50 ms
-// after the first datagram of a socket and after a refusal, so that lines stay with the
-// caller while the peer is away. OnError and the next Sync report a later refusal, with
-// the number of lines sent before. The name is looked up every minute, and the socket is
-// replaced if its address is no longer among the answers. When one address fails, the
-// next attempt uses another.
+// udp: a network loses, repeats and reorders datagrams, and a full receive buffer drops
+// them silently. The Writer only learns that no process listens, if the peer's system
+// says so. It listens for 50 ms after the first datagram of a socket and after a refusal,
+// so that lines stay with the caller while the peer is away. OnError and the next Sync
+// report a later refusal, with the number of lines sent before. The name is looked up
+// every minute, and the socket is replaced if its address is no longer among the answers.
+// When one address fails, the next attempt uses another.
 //
 // unixgram, journald: the line is in the queue of the peer's socket. A full queue makes
 // Write wait for up to a third of Timeout. The rest then stays with the caller, and the
 // next Write looks for a socket at the path again. Lines in the queue are lost when the
 // peer dies. On Linux Sync and Close wait until the peer has read everything, also from
 // a queue that Write has given up, and return an error if the peer's socket is gone or
-// was replaced: then nobody knows whether the lines were read. The journal reports what
-// it drops for its own limits, such as RateLimitBurst, only in its log.
+// was replaced. The journal reports what it drops for its own limits, such as
+// RateLimitBurst, only in its log.
 //
 // # When a peer counts as away
 //
-// Options.Spill stores, and a caller sends again, lines that are known not to have
-// arrived. With HTTP that is every such line. With a stream, a line whose connection
-// cannot be made or is known to have ended. A local datagram socket reports at once that
-// it is gone, and a third of Timeout shows that nobody reads it. With udp the lines
-// before the first "port unreachable" are lost and count as written. A host that does
-// not answer, or a firewall that drops packets silently, never counts as away.
+// Lines that are known not to have arrived are stored, or stay with the caller. With HTTP
+// that is every such line. With a stream, a line whose connection cannot be made or is
+// known to have ended. A local datagram socket reports at once that it is gone, and a
+// third of Timeout shows that nobody reads it. With udp the lines before the first "port
+// unreachable" are lost and count as written. A host that does not answer, or a firewall
+// that drops packets silently, never counts as away.
 //
 // # Other systems than Linux
 //
 // journald is refused. macOS and the BSDs do not report what a local peer has read: Sync
 // over unixgram only checks that the socket exists, and a stream that the peer closed
-// while lines were in flight looks like one that it read to the end. Windows has no
-// unixgram, and syslog+unix is a stream there. Go's sockets do not report "port
-// unreachable" there, so that a udp peer never counts as away. The code for Windows is
-// compiled and vetted; the tests have not run there.
+// while lines were in flight looks like one that it read to the end. On Windows, where
+// the tests have not run, there is no unixgram, syslog+unix is a stream, and a udp peer
+// never counts as away.
 package remote

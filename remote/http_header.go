@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// checkHeader refuses headers that net/http would refuse in every Write, and those that
-// the Writer sets. It quotes names, never values.
+// checkHeader refuses headers that net/http would refuse, and those that the Writer sets.
+// It quotes names, never values.
 func (o *Options) checkHeader(a *address) error {
 	if !validHeaderValue(o.Token) || strings.TrimSpace(o.Token) != o.Token {
 		return errors.New("Options.Token holds a control byte or outer white space (a line end from a file?): trim it")
@@ -42,22 +42,13 @@ func (o *Options) checkHeader(a *address) error {
 
 // validHeaderName reports whether s is a token of RFC 9110, section 5.6.2.
 func validHeaderName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		return c <= ' ' || c >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
+	})
 }
 
-// validHeaderValue reports whether s holds no control byte but the tab (RFC
-// 9110, section 5.5).
+// validHeaderValue reports whether s has no control byte except the tab (RFC 9110,
+// section 5.5).
 func validHeaderValue(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
 }

@@ -13,15 +13,13 @@ import (
 // Journald says how lines become entries of systemd's journal. The zero value
 // is the recommended setting.
 //
-// A line that is one JSON object gives an entry's PRIORITY, its MESSAGE (the
-// text of msg) and TIME (RFC 3339; the journal keeps its own time of arrival as
-// well). Its other fields, those of attrs among them, become fields with names
-// in capitals, in which everything but letters and digits becomes _; the prefix
-// ATTR_ keeps a name apart that the journal gives a meaning to, or that does
-// not begin with a letter. A source "file.go:12" becomes CODE_FILE and
-// CODE_LINE. Of a line with more than 1,000 fields, which the journal would not
-// take, the MESSAGE is the line itself, and the first 1,000 become fields. Any
-// other line is the MESSAGE as it is, with PRIORITY 6.
+// A line that is one JSON object gives an entry's PRIORITY, its MESSAGE (the text of
+// msg) and TIME (RFC 3339). Its other fields, those of attrs among them, become fields
+// with names of capitals, digits and _; a name that the journal gives a meaning to, or
+// that does not begin with a letter, gets the prefix ATTR_. A source "file.go:12"
+// becomes CODE_FILE and CODE_LINE. Of a line with more than 1,000 fields the MESSAGE is
+// the line itself, and the first 1,000 become fields. Any other line is the MESSAGE as it
+// is, with PRIORITY 6.
 type Journald struct {
 	// Identifier is SYSLOG_IDENTIFIER, by which journalctl -t selects. Default:
 	// the program's file name.

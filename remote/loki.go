@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -19,9 +20,9 @@ import (
 	"github.com/rollway/rollway/internal/levels"
 )
 
-// Loki says how lines become entries of Grafana Loki's streams. The zero value
-// is the recommended setting. The entry is the line itself, its timestamp the
-// line's time, or that of the first attempt to send it.
+// Loki says how lines become entries of Grafana Loki's streams. The zero value is the
+// recommended setting. The entry is the line itself, with the line's time or that of the
+// first attempt to send it.
 type Loki struct {
 	// Labels are those of every stream: few, and with few values, for each
 	// combination is a stream of its own. Default: service_name, the program's
@@ -111,25 +112,14 @@ func (f *lokiFormat) group(line []byte) int {
 }
 
 func (r *record) lokiLevel() int {
-	switch {
-	case !r.hasLevel:
+	if !r.hasLevel {
 		return 0
-	case r.level < slog.LevelDebug:
-		return 1
-	case r.level < slog.LevelInfo:
-		return 2
-	case r.level < slog.LevelWarn:
-		return 3
-	case r.level < slog.LevelError:
-		return 4
-	case r.level < levels.Panic:
-		return 5
-	case r.level < levels.Fatal:
-		return 6
-	default:
-		return 7
 	}
+	return 1 + sort.Search(6, func(i int) bool { return r.level < lokiBounds[i] })
 }
+
+// lokiBounds are the first levels beyond those of the labels from trace on.
+var lokiBounds = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError, levels.Panic, levels.Fatal}
 
 func (f *lokiFormat) appendBody(dst, _ []byte, lines [][]byte, at time.Time, _ func(int) string) []byte {
 	f.groups = f.groups[:0]

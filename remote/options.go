@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"compress/gzip"
 	"crypto/tls"
 	"errors"
@@ -13,29 +14,23 @@ import (
 	"github.com/rollway/rollway/internal/aside"
 )
 
-// Options says how a Writer talks to its peer. The zero value is the
-// recommended setting. Open checks it and copies what it needs. A field that
-// the URL's scheme has no use for is an error, not ignored.
+// Options says how a Writer talks to its peer. The zero value is the recommended
+// setting. A field that the URL's scheme has no use for is an error.
 type Options struct {
-	// Timeout bounds one Write: the wait for its turn, dialing, sending, the
-	// answers and the retries. With Spill it bounds one attempt to send what is on
-	// disk. An HTTP request, from its first byte to the last byte of the answer,
-	// takes at most a third of it, as does the sending of 256 KiB over a stream or
-	// of a datagram; a connection attempt, TLS handshake included, takes at most a
-	// sixth. A link too slow to carry MaxBatch in that time needs a longer Timeout
-	// or smaller batches. Default 30 s.
+	// Timeout bounds one Write with its retries, and with Spill one attempt to send
+	// what is on disk. An HTTP request with its answer takes at most a third of it,
+	// as does the sending of 256 KiB over a stream or of a datagram; a connection
+	// attempt, TLS handshake included, takes at most a sixth. Default 30 s.
 	Timeout time.Duration
 
 	// CloseTimeout bounds how long Close and Sync wait for the peer. Default 5 s.
 	CloseTimeout time.Duration
 
-	// Retries is how often one Write tries again after a failure that may
-	// pass: after what the peer asked for and up to a tenth more, or after
-	// 50–100 ms, doubling up to 2.5–5 s, while Timeout lasts. The wait is
-	// random so that a fleet does not come back at once. Leave it 0 for the
-	// destination of a writer that retries, such as slab. Apart from it, a kept
-	// connection that turns out dead before any answer is replaced once, at
-	// once. Default 0.
+	// Retries is how often one Write tries again after a failure that may pass: after
+	// what the peer asked for and up to a tenth more, or after 50–100 ms, doubling up
+	// to 2.5–5 s, while Timeout lasts. Leave it 0 for the destination of a writer that
+	// retries, such as slab. A kept connection that turns out dead before any answer
+	// is replaced once in any case. Default 0.
 	Retries int
 
 	// MaxBatch is the largest body of one HTTP request in bytes, before
@@ -45,9 +40,7 @@ type Options struct {
 
 	// Compress compresses the bodies of requests. One request at a time uses it.
 	// Default: Gzip on a network and nothing to a loopback address. Log lines
-	// shrink to a ninth for some 100 µs of CPU per 64 KiB (BenchmarkWrite), which
-	// saves time on a network and costs time on a loopback, where the whole
-	// request takes 70 µs. HTTP only.
+	// shrink to a ninth for some 100 µs of CPU per 64 KiB. HTTP only.
 	Compress Compressor
 
 	// DisableCompression sends bodies as they are, also on a network.
@@ -57,9 +50,8 @@ type Options struct {
 	// an error, in Stats or in String. HTTP only.
 	Token string
 
-	// AllowPlainToken allows Token and an Authorization header over http, that
-	// is without TLS, to a peer that is not on this machine: everybody on the
-	// way can read them. Default false: Open refuses.
+	// AllowPlainToken allows Token and an Authorization header without TLS to a peer
+	// that is not on this machine. Default false: Open refuses.
 	AllowPlainToken bool
 
 	// Header is sent with every request; Authorization here and Token exclude
@@ -74,17 +66,15 @@ type Options struct {
 	// only. Default false: the environment is not read.
 	ProxyFromEnvironment bool
 
-	// MaxDatagram is the largest datagram in bytes. A line that does not fit
-	// is dropped and counted in Dropped.TooLarge. Default 65,507, the most that
-	// UDP over IPv4 carries; on the way over a network one beyond some 1,400
-	// bytes is cut into fragments, and lost if one of them is. A local socket
-	// takes up to about 200 KiB on Linux. Datagrams only.
+	// MaxDatagram is the largest datagram in bytes. A line that does not fit is
+	// dropped and counted in Dropped.TooLarge. Default 65,507, the most that UDP over
+	// IPv4 carries; a network cuts those beyond some 1,400 bytes into fragments. A
+	// local socket takes up to about 200 KiB on Linux. Datagrams only.
 	MaxDatagram int
 
-	// PackDatagram lets short lines share a datagram of up to this many
-	// bytes, for a peer that cuts datagrams at line ends; 1,400 suits most
-	// networks. A longer line still goes alone. Default 0: each line has its
-	// own datagram. Datagrams of lines only.
+	// PackDatagram lets short lines share a datagram of up to this many bytes, for a
+	// peer that cuts datagrams at line ends; 1,400 suits most networks. Default 0:
+	// each line has its own datagram. Datagrams of lines only.
 	PackDatagram int
 
 	// Syslog is for syslog+tcp, syslog+tls, syslog+udp and syslog+unix.
@@ -100,12 +90,10 @@ type Options struct {
 	// Write sends its lines, and what cannot be sent stays with the caller.
 	Spill Spill
 
-	// OnError is called with what no Write returns: lines that were refused or too
-	// large, with the first reason; connections that broke with lines in flight;
-	// with Spill, that lines wait on disk because the peer fails, and lines lost or
-	// damaged there. Each kind is reported at once and then at most once a minute;
-	// Close reports the rest. One goroutine makes the calls. Default: a line on
-	// os.Stderr.
+	// OnError is called with what no Write returns: refused lines; connections that
+	// broke with lines in flight; with Spill, that lines wait on disk, and lines lost
+	// there. Each kind is reported at once and then at most once a minute; Close
+	// reports the rest. One goroutine makes the calls. Default: a line on os.Stderr.
 	OnError func(error)
 
 	attempt time.Duration // bound on a request, a piece of a stream or a datagram
@@ -129,16 +117,15 @@ func (Gzip) Encoding() string { return "gzip" }
 
 // NewWriter implements Compressor.
 func (Gzip) NewWriter(w io.Writer) (io.WriteCloser, error) {
-	z, ok := gzipWriters.Get().(*gzipWriter)
-	if !ok {
-		z = new(gzipWriter)
-		z.Writer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only on an unknown level
-	}
+	z := gzipWriters.Get().(*gzipWriter)
 	z.Reset(w)
 	return z, nil
 }
 
-var gzipWriters sync.Pool // of *gzipWriter
+var gzipWriters = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only on an unknown level
+	return &gzipWriter{z}
+}}
 
 // A gzipWriter returns to the pool when it is closed.
 type gzipWriter struct{ *gzip.Writer }
@@ -154,40 +141,17 @@ func (o Options) withDefaults(a *address) (Options, error) {
 	if err := o.checkScheme(a); err != nil {
 		return o, err
 	}
-	for _, d := range []struct {
-		name  string
-		value *time.Duration
-		def   time.Duration
-	}{
-		{"Timeout", &o.Timeout, 30 * time.Second},
-		{"CloseTimeout", &o.CloseTimeout, 5 * time.Second},
-	} {
-		if *d.value < 0 {
-			return o, fmt.Errorf("bad Options.%s %v: give a positive time, or 0 for the default %v", d.name, *d.value, d.def)
-		}
-		if *d.value == 0 {
-			*d.value = d.def
-		}
+	if err := errors.Join(
+		setDefault("Timeout", &o.Timeout, 30*time.Second),
+		setDefault("CloseTimeout", &o.CloseTimeout, 5*time.Second),
+		setDefault("MaxBatch", &o.MaxBatch, 4<<20),
+		setDefault("MaxDatagram", &o.MaxDatagram, 65507),
+		setDefault("PackDatagram", &o.PackDatagram, 0),
+		setDefault("Retries", &o.Retries, 0),
+	); err != nil {
+		return o, err
 	}
 	o.attempt, o.dial = o.Timeout/3, o.Timeout/6
-	for _, d := range []struct {
-		name  string
-		value *int
-		def   int
-		what  string
-	}{
-		{"MaxBatch", &o.MaxBatch, 4 << 20, "bytes"},
-		{"MaxDatagram", &o.MaxDatagram, 65507, "bytes"},
-		{"PackDatagram", &o.PackDatagram, 0, "bytes"},
-		{"Retries", &o.Retries, 0, "retries"},
-	} {
-		if *d.value < 0 {
-			return o, fmt.Errorf("Options.%s is %d: give %s, or 0 for the default %d", d.name, *d.value, d.what, d.def)
-		}
-		if *d.value == 0 {
-			*d.value = d.def
-		}
-	}
 	if o.PackDatagram > o.MaxDatagram {
 		return o, fmt.Errorf("Options.PackDatagram is %d, more than Options.MaxDatagram %d", o.PackDatagram, o.MaxDatagram)
 	}
@@ -199,35 +163,39 @@ func (o Options) withDefaults(a *address) (Options, error) {
 			return o, err
 		}
 	}
-	if err := o.checkCompression(a); err != nil {
-		return o, err
+	err := cmp.Or(o.checkCompression(a), o.checkHeader(a), o.checkTLS(a))
+	return o, err
+}
+
+func setDefault[T int | time.Duration](name string, field *T, value T) error {
+	if *field < 0 {
+		return fmt.Errorf("Options.%s is %v: give a positive value, or 0 for the default %v", name, *field, value)
 	}
-	if err := o.checkHeader(a); err != nil {
-		return o, err
-	}
-	return o, o.checkTLS(a)
+	*field = cmp.Or(*field, value)
+	return nil
 }
 
 // checkScheme refuses what the scheme has no use for.
 func (o *Options) checkScheme(a *address) error {
+	const overHTTPOnly = "http and https"
+	http, grams := a.transport == overHTTP, a.transport == overDatagrams
 	for _, c := range []struct {
-		name string
-		set  bool
-		use  bool
-		only string
+		name     string
+		set, use bool
+		only     string
 	}{
-		{"MaxBatch", o.MaxBatch != 0, a.transport == overHTTP, "http and https"},
-		{"Compress", o.Compress != nil, a.transport == overHTTP, "http and https"},
-		{"Token", o.Token != "", a.transport == overHTTP, "http and https"},
-		{"AllowPlainToken", o.AllowPlainToken, a.transport == overHTTP, "http"},
-		{"Header", len(o.Header) > 0, a.transport == overHTTP, "http and https"},
-		{"ProxyFromEnvironment", o.ProxyFromEnvironment, a.transport == overHTTP, "http and https"},
+		{"MaxBatch", o.MaxBatch != 0, http, overHTTPOnly},
+		{"Compress", o.Compress != nil, http, overHTTPOnly},
+		{"Token", o.Token != "", http, overHTTPOnly},
+		{"AllowPlainToken", o.AllowPlainToken, http, "http"},
+		{"Header", len(o.Header) > 0, http, overHTTPOnly},
+		{"ProxyFromEnvironment", o.ProxyFromEnvironment, http, overHTTPOnly},
 		{"TLSConfig", o.TLSConfig != nil, a.tls, "https and tls"},
-		{"MaxDatagram", o.MaxDatagram != 0, (a.transport == overDatagrams || a.transport == overLocal) && a.dialect != journaldEntries, "datagrams (udp, unixgram)"},
+		{"MaxDatagram", o.MaxDatagram != 0, (grams || a.transport == overLocal) && a.dialect != journaldEntries, "datagrams (udp, unixgram)"},
 		{"Syslog", o.Syslog != Syslog{}, a.dialect == syslogMessages, "syslog+tcp, syslog+tls, syslog+udp and syslog+unix"},
 		{"Loki", o.Loki.Labels != nil || o.Loki.LevelLabel != "", a.dialect == lokiPush, "loki+http and loki+https"},
 		{"Journald", o.Journald != Journald{}, a.dialect == journaldEntries, "journald"},
-		{"PackDatagram", o.PackDatagram != 0, a.transport == overDatagrams && a.dialect == plainLines, "datagrams of lines (udp, unixgram)"},
+		{"PackDatagram", o.PackDatagram != 0, grams && a.dialect == plainLines, "datagrams of lines (udp, unixgram)"},
 	} {
 		if c.set && !c.use {
 			return fmt.Errorf("leave out Options.%s: it is for %s, the URL is %s", c.name, c.only, a.name)
@@ -258,9 +226,7 @@ func (o *Options) checkTLS(a *address) error {
 		o.TLSConfig = o.TLSConfig.Clone()
 	}
 	c := o.TLSConfig
-	if c.MinVersion == 0 {
-		c.MinVersion = tls.VersionTLS12
-	}
+	c.MinVersion = cmp.Or(c.MinVersion, tls.VersionTLS12)
 	if c.MinVersion < tls.VersionTLS12 || c.MaxVersion != 0 && c.MaxVersion < tls.VersionTLS12 {
 		return errors.New("Options.TLSConfig allows a version below TLS 1.2: raise MinVersion and MaxVersion, or leave them 0")
 	}

@@ -1,19 +1,18 @@
 package remote
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
 	"github.com/rollway/rollway/internal/levels"
+	"github.com/rollway/rollway/internal/times"
 )
 
-// A record is what a line says of itself. It refers to the line's bytes.
+// A record is the known members of a line. It refers to the line's bytes.
 type record struct {
 	object   bool // the line is one JSON object; nothing else is set if not
 	time     time.Time
@@ -37,9 +36,9 @@ type field struct {
 // maxDepth is how deep values of a line may be nested.
 const maxDepth = 200
 
-// read reads line, which has no line end: a canonical line, or one of another
-// logger that uses common names. If several members can be the time, the level or the
-// message, the first that is valid counts. read fills fields only if all is true.
+// read reads line, which has no line end, by the names that loggers commonly use. If
+// several members can be the time, the level or the message, the first that is valid
+// counts. read fills fields only if all is true.
 func (r *record) read(line []byte, all bool) {
 	*r = record{fields: r.fields[:0], check: jsonwalk.Checker{MaxDepth: maxDepth}}
 	w := r.check.Members(line, jsonwalk.SkipSpace(line, 0))
@@ -62,14 +61,15 @@ func (r *record) take(key, value []byte) (ok bool) {
 	case "time", "ts", "timestamp", "@timestamp":
 		r.stamped = r.stamped || key[0] == '@'
 		if r.time.IsZero() {
-			var t time.Time
-			if t, ok = parseTime(value); ok {
-				r.time = t
+			if t, valid := parseTime(value); valid {
+				r.time, ok = t, true
 			}
 		}
 	case "level", "severity", "lvl":
 		if !r.hasLevel {
-			r.level, r.hasLevel = parseLevel(value)
+			if value[0] == '"' {
+				r.level, r.hasLevel = levels.ParseNamed(value[1 : len(value)-1])
+			}
 			ok = r.hasLevel
 		}
 	case "msg", "message":
@@ -92,54 +92,21 @@ func (r *record) appendField(key, value []byte) {
 	}
 }
 
-// parseTime reads a time as loggers write it: RFC 3339, or a number of seconds,
-// milliseconds, microseconds or nanoseconds since 1970, told apart by size.
+// parseTime reads a text or a number of seconds, milliseconds, microseconds or
+// nanoseconds since 1970.
 func parseTime(value []byte) (t time.Time, ok bool) {
+	read := times.Unix
 	if value[0] == '"' {
-		t, err := time.Parse(time.RFC3339Nano, string(value[1:len(value)-1]))
-		return t, err == nil && plausible(t)
+		read, value = times.Parse, value[1:len(value)-1]
 	}
-	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
-		for unit := int64(time.Second); ; unit /= 1000 {
-			if n < int64(1e11)*(int64(time.Second)/unit) || unit == 1 {
-				t := time.Unix(n/(int64(time.Second)/unit), n%(int64(time.Second)/unit)*unit)
-				return t, plausible(t)
-			}
-		}
-	}
-	f, err := strconv.ParseFloat(string(value), 64)
-	if err != nil || !(f > 0 && f < 1e18) {
-		return t, false
-	}
-	for f >= 1e11 {
-		f /= 1000
-	}
-	sec := int64(f)
-	t = time.Unix(sec, int64((f-float64(sec))*1e9))
-	return t, plausible(t)
+	sec, nsec, ok := read(value)
+	t = time.Unix(sec, int64(nsec))
+	return t, ok && plausible(t)
 }
 
-// plausible reports whether every protocol here can write t: nanoseconds since
-// 1970 that fit 63 bits.
+// plausible reports whether t is nanoseconds since 1970 that fit 63 bits, which every
+// protocol here can write.
 func plausible(t time.Time) bool { return t.Year() >= 1970 && t.Year() < 2262 && t.Unix() > 0 }
-
-var levelNames = map[string]slog.Level{
-	"warning": slog.LevelWarn, "err": slog.LevelError, "dpanic": levels.Panic,
-	"notice": slog.LevelInfo + 2, "critical": levels.Fatal, "crit": levels.Fatal,
-	"alert": levels.Fatal + 1, "emergency": levels.Fatal + 2, "emerg": levels.Fatal + 2,
-}
-
-func parseLevel(value []byte) (slog.Level, bool) {
-	if value[0] != '"' {
-		return 0, false
-	}
-	name := value[1 : len(value)-1]
-	if l, ok := levels.Parse(name); ok {
-		return l, true
-	}
-	l, ok := levelNames[string(bytes.ToLower(name))]
-	return l, ok
-}
 
 // appendText appends the text of a JSON string, whose quotes are off. Without
 // raw, control characters are written as escapes, so that the text is one line.

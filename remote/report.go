@@ -49,16 +49,25 @@ func (r *report) add(lines uint64, cause error) {
 	r.lines += lines
 }
 
-// err is what a confirm returns, where what names one of the times; nil for none.
-func (r *report) err(what string) error {
-	switch r.times {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("%s after %d lines, of which the last may be lost: %w", what, r.lines, r.first)
-	default:
-		return fmt.Errorf("%s %d times, after %d lines in all, of which the last each time may be lost; the first: %w", what, r.times, r.lines, r.first)
+// noteBroken records a connection that broke after it had carried so many lines.
+func (w *Writer) noteBroken(lost *report, lines uint64, cause error) {
+	lost.add(lines, cause)
+	w.note(brokenConn, lines, cause)
+}
+
+// takeBroken is what a confirm returns of noteBroken, once; nil for none.
+func (w *Writer) takeBroken(lost *report) (err error) {
+	if lost.times > 0 {
+		err = lost.broken()
 	}
+	if w.life.Err() == nil { // otherwise Shutdown returns it too
+		*lost = report{}
+	}
+	return err
+}
+
+func (r *report) broken() error {
+	return fmt.Errorf("%d connections broke, after %d lines; the last lines of each may be lost; the first: %w", r.times, r.lines, r.first)
 }
 
 // noteRefused adds lines that were dropped because the peer refused them, or
@@ -113,7 +122,7 @@ func (w *Writer) errorLocked(of topic) error {
 	case refusedLines:
 		return fmt.Errorf("%d lines refused or too large, now dropped; the first: %w", r.lines, r.first)
 	case brokenConn:
-		return fmt.Errorf("%d connections broke that had carried %d lines, of which the last may be lost; the first: %w", r.times, r.lines, r.first)
+		return r.broken()
 	case peerAway:
 		return fmt.Errorf("%d lines wait on disk: %w", w.stats.Spill.Lines, r.first)
 	case droppedLines:

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ackTimeoutOption is the socket option that setAckTimeout sets, in silenceUnits.
+// ackTimeoutOption is the socket option that setAckTimeout sets, in ackTimeoutUnits.
 const ackTimeoutOption, ackTimeoutUnit = unix.TCP_USER_TIMEOUT, time.Millisecond
 
 // unacked returns how many bytes, a FIN counted as one, the peer's system has

@@ -12,36 +12,33 @@ import (
 // Spill makes a folder on disk the queue between Write and the peer: Write stores the
 // lines there and returns, and a goroutine sends them.
 //
-//  1. Lines are sent in the order of their Writes (but see 4). Requests are as large as
-//     Options.MaxBatch. Over HTTP, when full requests wait although the one
-//     before is on its way, up to Window are under way at a time, as many as the
-//     peer answers without becoming slower. Each begins when the one before it has
-//     been sent, and names it in the header Idempotency-After, so that a Rollway
-//     collector stores them in this order. Another peer that handles requests
-//     concurrently may store them in another order, as may any that fails: where
-//     that matters, set Window to 1.
+//  1. Lines are sent in the order of their Writes (see 4 for the exception), in requests
+//     of up to Options.MaxBatch. Over HTTP, when full requests wait although the one
+//     before is on its way, up to Window are under way at a time, as many as the peer
+//     answers without becoming slower. Each begins when the one before it has been
+//     sent, and names it in the header Idempotency-After, so that a Rollway collector
+//     stores them in this order. Where the order matters to another peer, set Window
+//     to 1.
 //  2. Stored lines survive the death of the process, and with Sync that of the
 //     machine. The next Writer with the same Dir sends the lines that Close or a
 //     killed process has left, before its own and to its own peer. They count in
 //     Stats.Recovered.
-//  3. Delivery is at least once: what had no answer is sent again. Over HTTP it
-//     is the very same request then, with the same Idempotency-Key, also after
-//     the process was killed, unless it was being divided or MaxBatch has changed;
-//     so a peer that remembers keys stores each line once. Elasticsearch knows the lines by their ids in the same way. After a
-//     power cut more may be sent again.
+//  3. Delivery is at least once: what had no answer is sent again. Over HTTP it is the
+//     very same request then, with the same Idempotency-Key, also after the process
+//     was killed, unless it was being divided or MaxBatch has changed; so a peer that
+//     remembers keys stores each line once. Elasticsearch knows the lines by their
+//     ids. After a power cut more may be sent again.
 //  4. When the peer gives a request the same error again and again, the next one is
 //     sent to see whether it accepts that. If it does, others go on, and after five
 //     errors the request is divided until the lines that cause them are found; after
 //     ten with 502, 503 or 504, after twenty with 408, 425, 429 or Retry-After. These
 //     lines are dropped, counted and appended to dead-letters.log in Dir, as is each
 //     line that the peer refuses by name or alone. "rollway send" sends such a file.
-//     It holds up to 64 MiB, and may be sent, moved or removed at any time. A
-//     request that breaks the connection has no status, and is not divided.
-//  5. A disk that hangs blocks Write, Sync and Close; the system offers no remedy.
-//  6. When there is no room within MaxBytes, the lines stay with the caller of
-//     Write, which returns the error, or with DropOldest the oldest are dropped.
-//     Lines that the disk does not take while nothing waits there are sent
-//     directly, as without Spill.
+//     It grows up to 64 MiB, and may be sent, moved or removed at any time.
+//  5. A disk that hangs blocks Write, Sync and Close.
+//  6. Without room within MaxBytes, Write returns an error, or with DropOldest the
+//     oldest lines are dropped. Lines that the disk does not take while nothing waits
+//     there are sent directly, as without Spill.
 type Spill struct {
 	// Dir is the folder, created if need be. One Writer at a time owns it.
 	// Default "": nothing is spilled.
@@ -55,23 +52,20 @@ type Spill struct {
 	// no bound.
 	MaxAge time.Duration
 
-	// DropOldest drops the oldest lines beyond MaxBytes, some MaxBytes/16 at a
-	// time, and counts them. Default false: Write fails, the caller keeps its
-	// lines.
+	// DropOldest drops the oldest lines beyond MaxBytes, some MaxBytes/16 at a time.
+	// Default false: Write fails, the caller keeps its lines.
 	DropOldest bool
 
-	// Window is how many requests may be under way at a time. 1 keeps the order of
-	// the lines at every peer, except around a request that is overtaken as in 4.
-	// Default 8. Streams and datagrams have 1.
+	// Window is how many requests may be under way at a time. 1 keeps the order of the
+	// lines, except as in 4. Default 8. Streams and datagrams have 1.
 	Window int
 
 	// Sync lets Write return only when its lines would survive a power cut.
 	// Default false: they survive the process.
 	Sync bool
 
-	// NoNotice leaves out the canonical line that announces lines dropped from
-	// disk, with their number and the reason, where they are missing. Set it
-	// if the peer takes lines of another kind only. Default false.
+	// NoNotice leaves out the canonical line that announces lines dropped from disk
+	// where they are missing. Set it if the peer takes only lines of another kind.
 	NoNotice bool
 }
 
@@ -79,7 +73,7 @@ type Spill struct {
 type SpillStats struct {
 	Lines     uint64        // on disk or on the way to it, a part of Stats.Pending
 	Bytes     int64         // of the files on disk
-	OldestAge time.Duration // of the oldest line on disk, 0 if there is none
+	OldestAge time.Duration // of the oldest line on disk, 0 without one
 	InFlight  int           // requests, or pieces of a stream, on their way to the peer
 	Window    int           // how many may be now
 
@@ -158,8 +152,7 @@ func (w *Writer) openSpill() error {
 	return nil
 }
 
-// write is Writer.write with a queue on disk: it stores p, or sends it where the
-// disk does not take it and nothing waits there.
+// write stores p, or sends it where the disk does not take it and nothing waits there.
 func (s *spillQueue) write(ctx context.Context, p []byte, left uint64) (n int, _ uint64, err error) {
 	if err := acquire(ctx, s.storing); err != nil {
 		s.w.countError(err)
@@ -238,7 +231,6 @@ func (s *spillQueue) takeCounts() {
 	}
 }
 
-// spillReason says why lines were dropped from disk between was and now.
 func spillReason(now, was spool.Drops) string {
 	switch {
 	case now.Full > was.Full:
@@ -250,7 +242,6 @@ func spillReason(now, was spool.Drops) string {
 	}
 }
 
-// wakeWaitersLocked wakes callers that wait for lines to be settled.
 func (s *spillQueue) wakeWaitersLocked() {
 	close(s.progress)
 	s.progress = make(chan struct{})

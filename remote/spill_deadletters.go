@@ -15,8 +15,8 @@ const (
 	maxDeadLetters  = 64 << 20 // bytes of that file
 )
 
-// A deadLetterFile is the file for lines that the peer refuses by themselves. It is
-// opened for each, so that it may be sent and removed at any time.
+// A deadLetterFile is the file of refused lines. It is opened for each, so that it may be
+// sent and removed at any time.
 type deadLetterFile struct {
 	dir  string
 	sync bool
@@ -24,17 +24,15 @@ type deadLetterFile struct {
 }
 
 // add appends lines, with or without the last one's end.
-func (d *deadLetterFile) add(lines []byte) error {
+func (d *deadLetterFile) add(lines []byte) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	path := filepath.Join(d.dir, deadLettersName)
-	if err := d.appendTo(path, lines); err != nil {
-		return fmt.Errorf("refused lines are not kept in %s: %w", path, err)
-	}
-	return nil
-}
-
-func (d *deadLetterFile) appendTo(path string, lines []byte) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("refused lines are not kept in %s: %w", path, err)
+		}
+	}()
 	f, err := disk.Real{}.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640)
 	if err != nil {
 		return err

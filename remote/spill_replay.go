@@ -59,8 +59,8 @@ func (s *spillQueue) run() {
 	}
 }
 
-// fill begins as many attempts as the window allows. It returns how long to wait before
-// the next; 0 means until an event.
+// fill begins as many attempts as the window allows. It returns how long to wait for the
+// next, as choose does.
 func (s *spillQueue) fill() (wait time.Duration, err error) {
 	for s.busy < s.size {
 		l, wait, err := s.choose(s.spool, time.Now())
@@ -114,8 +114,7 @@ func (s *spillQueue) failed(err error) {
 	s.w.mu.Unlock()
 }
 
-// announce sends the lines that say what was dropped before what comes next, unless
-// the sender for them is busy.
+// announce sends the lines that say what was dropped, unless their sender is busy.
 func (s *spillQueue) announce() error {
 	w := s.w
 	if w.opt.Spill.NoNotice || s.workers[0].busy {
@@ -241,8 +240,8 @@ func (s *spillQueue) peerFails() bool {
 	return s.w.stats.Failures > 0 && s.w.stats.Spill.Lines > 0
 }
 
-// drain waits until everything stored so far is settled; unless it is patient, no
-// longer than the peer works.
+// drain waits until everything stored so far is settled; unless it is patient, only while
+// the peer works.
 func (s *spillQueue) drain(ctx context.Context, patient bool) error {
 	if err := acquire(ctx, s.storing); err != nil { // the Writes before it
 		return s.pendingError(patient, err)
@@ -273,7 +272,7 @@ func (s *spillQueue) drain(ctx context.Context, patient bool) error {
 	}
 }
 
-// pendingError says how many lines are on disk and why, nil if none. Unless the caller is
+// pendingError says how many lines are on disk and why; nil for none. Unless the caller is
 // patient it calls fsync first.
 func (s *spillQueue) pendingError(patient bool, why error) error {
 	if !patient {
@@ -285,15 +284,14 @@ func (s *spillQueue) pendingError(patient bool, why error) error {
 	if lines == 0 {
 		return why
 	}
-	last := ""
+	left := fmt.Errorf("%w: %d lines wait in %s", line.ErrPending, lines, s.w.opt.Spill.Dir)
 	if err != nil {
-		last = "; the latest error: " + err.Error()
+		left = fmt.Errorf("%w; the latest error: %s", left, err)
 	}
-	left := fmt.Errorf("%w: %d lines wait in %s%s", line.ErrPending, lines, s.w.opt.Spill.Dir, last)
-	if why == nil {
-		return left
+	if why != nil {
+		left = fmt.Errorf("%w: %w", left, why)
 	}
-	return fmt.Errorf("%w: %w", left, why)
+	return left
 }
 
 // finish drains while ctx lasts, ends the goroutine and gives up the folder.

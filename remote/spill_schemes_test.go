@@ -57,7 +57,7 @@ func TestSpillOverEveryScheme(t *testing.T) {
 			t.Fatalf("Close = %v", err)
 		}
 		w.Told()
-		if text := told.text(); !strings.Contains(text, "lines wait on disk") || peer.deaf != strings.Contains(text, fmt.Sprintf("had carried %d lines", lost)) {
+		if text := told.text(); !strings.Contains(text, "lines wait on disk") || peer.deaf != strings.Contains(text, fmt.Sprintf("broke, after %d lines", lost)) {
 			t.Errorf("OnError was told %q, with %d lines lost", text, lost)
 		}
 

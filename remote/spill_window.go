@@ -16,10 +16,10 @@ const (
 	// maxWindow is how many requests are under way at a time at most.
 	maxWindow = spool.MaxInFlight
 
-	// probeAfter is after how many equal errors of a piece the next one is sent at
-	// once, to see whether the peer accepts that; divideAfter is after how many the
-	// piece is divided, if the peer has accepted others meanwhile. It is twice as many
-	// for an error that may pass, and four times where the peer says so.
+	// After probeAfter equal errors of a piece the next one is sent at once, to see
+	// whether the peer accepts that. After divideAfter, twice as many for an error that
+	// may pass, and four times where the peer says so, the piece is divided, if the
+	// peer has accepted others meanwhile.
 	probeAfter  = 2
 	divideAfter = 5
 )
@@ -78,9 +78,8 @@ func newWindow(w *Writer) window {
 	return q
 }
 
-// choose returns the worker whose piece is sent next, or nil and how long to wait; 0
-// means until an event. Pieces go in order. One that the peer does not accept is
-// overtaken only while the peer accepts others.
+// choose returns the worker whose piece is sent next, or nil and how long to wait; 0 means
+// until an event. Pieces go in order, except as mayOvertake allows.
 func (q *window) choose(s *spool.Spool, now time.Time) (next *worker, wait time.Duration, err error) {
 	if q.busy > 0 && q.last.busy && !q.last.sent.Load() {
 		return nil, 0, nil // else it would be overtaken on the way
@@ -119,9 +118,8 @@ func (q *window) choose(s *spool.Spool, now time.Time) (next *worker, wait time.
 	return nil, wait, nil
 }
 
-// mayOvertake reports whether a later piece may be sent before that of l, whose
-// latest attempt has failed: to see whether the peer accepts it, and as long as it
-// does.
+// mayOvertake reports whether a later piece may be sent before that of l, which has
+// failed: to see whether the peer accepts it, and as long as it does.
 func (q *window) mayOvertake(l *worker) bool {
 	after := probeAfter
 	if l.asked || temporary(l.code) {
@@ -201,8 +199,7 @@ func (q *window) end(l *worker, now time.Time, more bool) {
 	l.failures++
 }
 
-// adapt changes the size of the window, as more pieces wait and one took so long: it
-// grows while that is no longer.
+// adapt changes the size of the window: it grows while a piece takes no longer.
 func (q *window) adapt(took time.Duration) {
 	if q.best == 0 || took < q.best {
 		q.best = took
@@ -237,8 +234,8 @@ func (q *window) shrink() bool {
 	return true
 }
 
-// repeatedStatusOf says whether single lines may be the cause of the answer that l got again
-// and again.
+// repeatedStatusOf returns the status that l got again and again, if single lines may be
+// its cause.
 func (q *window) repeatedStatusOf(l *worker) repeatedStatus {
 	after := divideAfter
 	switch {

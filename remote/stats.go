@@ -63,7 +63,8 @@ func (w *Writer) Stats() Stats {
 	w.mu.Unlock()
 	s.Accepted = s.Written + s.Dropped.Total() + s.Pending
 	s.Connects, s.BytesSent = w.dialer.connects.Load(), w.dialer.bytes.Load()
-	s.Connected, s.Peer = w.dialer.open.Load() > 0, w.dialer.peer()
+	s.Connected = w.dialer.open.Load() > 0
+	s.Peer, _ = w.dialer.latest.Load().(string)
 	s.Failing = s.Failures > 0
 	if w.spill != nil {
 		w.spill.addDiskStats(&s.Spill)

@@ -20,9 +20,9 @@ type streamSender struct {
 	network  string
 	tls      *tls.Config   // nil without TLS
 	form     frames        // nil form: lines as they are
-	link     *link         // nil when there is none
-	ending   *link         // half-closed by a confirm that could not wait for the peer's end; nil when there is none
-	listens  time.Duration // how long hear listens at least
+	link     *link         // nil without a connection
+	ending   *link         // half-closed by a confirm that could not wait for the peer's end; or nil
+	listens  time.Duration // how long awaitEarlyEnd waits at least
 	unproven bool          // nothing was sent yet, or the latest attempt or connection failed
 	lost     report        // links that broke with lines on the way; told by the next confirm
 }
@@ -141,9 +141,9 @@ func (s *streamSender) dial(ctx context.Context) error {
 	return nil
 }
 
-// awaitEarlyEnd waits a moment for the end of l before anything is sent on it: something
-// on the way to the peer, such as a load balancer whose servers are all down, may
-// accept every connection and close it at once. took is how long the dial was.
+// awaitEarlyEnd waits a moment for the end of l before anything is sent on it: a load
+// balancer whose servers are down may accept every connection and close it at once. took
+// is how long the dial was.
 func (s *streamSender) awaitEarlyEnd(ctx context.Context, l *link, took time.Duration) error {
 	select {
 	case <-l.gone:
@@ -159,7 +159,7 @@ func (s *streamSender) awaitEarlyEnd(ctx context.Context, l *link, took time.Dur
 }
 
 func errEndsEarly(err error) error {
-	return fmt.Errorf("the peer ends connections before lines come (is it a load balancer with nothing behind it?): %w", err)
+	return fmt.Errorf("the peer ends connections before lines come (is it a load balancer without servers?): %w", err)
 }
 
 // withCause adds to err why ctx ended, if it did.

@@ -114,7 +114,7 @@ func TestSyncTellsEveryBreak(t *testing.T) {
 		reset(<-read)
 		eventually(t, "the reset is noticed", func() bool { return peerGone(w) })
 	}
-	if err := w.Sync(); err == nil || !strings.Contains(err.Error(), "broke 3 times, after 30 lines") {
+	if err := w.Sync(); err == nil || !strings.Contains(err.Error(), "3 connections broke, after 30 lines") {
 		t.Errorf("Sync = %v, want 3 connections and 30 lines", err)
 	}
 	if err := w.Sync(); err != nil {

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,9 @@ func (s *streamSender) abandon(ctx context.Context, err error) error {
 	return nil
 }
 
-// retire closes l, which the peer has ended in order if err is nil, and records lines in
-// flight that may be lost. If ctx or the Writer ends before these are known, it returns an
-// error and does nothing.
+// retire closes l, which the peer has ended in order if err is nil, and records lines that
+// may be lost. If ctx or the Writer ends before they are known, it returns an error and
+// does nothing.
 func (s *streamSender) retire(ctx context.Context, l *link, err error) error {
 	if err == nil && l.lines > 0 {
 		ctx, cancel := context.WithCancel(ctx)
@@ -36,13 +37,12 @@ func (s *streamSender) retire(ctx context.Context, l *link, err error) error {
 		return nil
 	}
 	s.unproven = true
-	s.lost.add(l.lines, err)
-	s.w.note(brokenConn, l.lines, err)
+	s.w.noteBroken(&s.lost, l.lines, err)
 	return nil
 }
 
-// confirm ends the connection in order and waits for the peer to do the same. If
-// the time is up before, the next confirm goes on waiting: a nil is of all lines.
+// confirm ends the connection in order and waits for the peer to do the same. If ctx ends
+// first, the next confirm goes on waiting: a nil covers all lines.
 func (s *streamSender) confirm(ctx context.Context) error {
 	unread, kept := s.awaitEnd(ctx), false
 	if unread == nil {
@@ -51,15 +51,10 @@ func (s *streamSender) confirm(ctx context.Context) error {
 	if kept && s.link.lines > 0 {
 		unread = s.finish(ctx)
 	}
-	err := errors.Join(s.lost.err("connection broke"), unread)
-	if s.w.life.Err() == nil { // else Shutdown returns it too
-		s.lost = report{}
-	}
-	return err
+	return errors.Join(s.w.takeBroken(&s.lost), unread)
 }
 
-// finish sends the end of the link and waits for the peer's. Its error is that
-// this takes longer than ctx.
+// finish sends the end of the link and waits for the peer's, until ctx ends.
 func (s *streamSender) finish(ctx context.Context) error {
 	l := s.link
 	if ctx.Err() != nil {
@@ -80,23 +75,22 @@ func (s *streamSender) finish(ctx context.Context) error {
 	return s.awaitEnd(ctx)
 }
 
-// awaitEnd waits until the peer has ended the link that was half-closed, if there
-// is one. Its error is that this takes longer than ctx; the link is kept then.
+// awaitEnd waits until the peer has ended the half-closed link, if there is one. If ctx
+// ends first, it returns an error and keeps the link.
 func (s *streamSender) awaitEnd(ctx context.Context) error {
 	l := s.ending
 	if l == nil {
 		return nil
 	}
 	select {
+	case <-l.gone:
+	case <-s.w.life.Done():
+	case <-ctx.Done():
+	}
+	select {
 	case <-l.gone: // whether or not the time is up
 	default:
-		select {
-		case <-l.gone:
-		case <-s.w.life.Done():
-			return fmt.Errorf("%w, %d lines on one connection: broken off by Shutdown", errUnread, l.lines)
-		case <-ctx.Done():
-			return fmt.Errorf("%w, %d lines on one connection, or does not close when it has: %w", errUnread, l.lines, ctx.Err())
-		}
+		return fmt.Errorf("%w, %d lines on one connection, or does not close when it has: %w", errUnread, l.lines, cmp.Or(ctx.Err(), s.w.life.Err()))
 	}
 	if err := s.retire(ctx, l, l.err); err != nil {
 		return err
@@ -105,9 +99,9 @@ func (s *streamSender) awaitEnd(ctx context.Context) error {
 	return nil
 }
 
-// awaitPrevious gives the peer time to read what it was sent on the link before, so
-// that lines keep their order, but not for ever: it may be one that never closes.
-// Its error is that ctx has ended before.
+// awaitPrevious gives the peer time to read what it was sent on the link before, so that
+// lines keep their order. A peer that never closes gets no more than a write's time. The
+// error is that ctx has ended.
 func (s *streamSender) awaitPrevious(ctx context.Context) error {
 	if s.ending == nil {
 		return nil

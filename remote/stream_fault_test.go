@@ -54,7 +54,7 @@ func TestReset(t *testing.T) {
 		write(t, w, numbered(3, 4))
 		eventually(t, "the second reset is noticed", func() bool { return peerGone(w) })
 		err := w.Close()
-		if err == nil || !strings.Contains(err.Error(), "connection broke after 1 lines") {
+		if err == nil || !strings.Contains(err.Error(), "broke, after 1 lines") {
 			t.Errorf("Close after a reset = %v", err)
 		}
 		if again := w.Close(); again != err {

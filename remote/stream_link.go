@@ -11,14 +11,16 @@ import (
 
 // A link is one connection and the goroutine that watches it.
 type link struct {
-	conn        net.Conn // what lines are written to: raw, or TLS over it
-	raw         *countedConn
-	lines       uint64    // written; owned by the stream
-	left        bool      // the peer's side had ended before the first write; owned by the stream
-	ended       time.Time // when our side was; owned by the stream
-	ackDeadline time.Time // when verify gives up, zero before its first call; owned by the stream
-	gone        chan struct{}
-	err         error // why the peer is gone, nil for an orderly end; set before gone is closed
+	conn net.Conn // what lines are written to: raw, or TLS over it
+	raw  *countedConn
+	gone chan struct{} // closed once the peer is gone
+	err  error         // why; nil for an orderly end; set before gone is closed
+
+	// owned by the stream
+	lines       uint64    // written
+	left        bool      // the peer's side had ended before the first write
+	ended       time.Time // when our side was
+	ackDeadline time.Time // of awaitAcks, zero before its first call
 }
 
 // watch reads until the peer ends the connection. What it sends is discarded.
@@ -36,13 +38,13 @@ func (l *link) watch() {
 	}
 }
 
-// ackWait is how long verify waits for the last acknowledgement.
+// ackWait is how long awaitAcks waits for the last acknowledgement.
 const ackWait = time.Second
 
-// awaitAcks returns nil if the peer, which has ended the connection in order, had
-// taken everything by then. What was on the way when a peer closed is answered
-// with a reset, which comes after the end that was read. An error that wraps
-// errUnread says that ctx has ended before this is known: a later call finds out.
+// awaitAcks returns nil if the peer, which has ended the connection in order, had taken
+// everything by then. What was on the way is answered with a reset, which comes after the
+// end that was read. An error that wraps errUnread says that ctx has ended first: a later
+// call finds out.
 func (l *link) awaitAcks(ctx context.Context) error {
 	if l.ackDeadline.IsZero() {
 		l.ackDeadline = time.Now().Add(ackWait)

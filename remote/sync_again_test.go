@@ -175,7 +175,7 @@ func TestPeerThatNeverCloses(t *testing.T) {
 			t.Errorf("Shutdown = %v", err)
 		}
 		w.Told()
-		if len(told) != 1 || !strings.Contains(told[0], "2 connections broke that had carried 5 lines") {
+		if len(told) != 1 || !strings.Contains(told[0], "2 connections broke, after 5 lines") {
 			t.Errorf("OnError was told %q", told)
 		}
 		if s := w.Stats(); s.Connected {

@@ -1,28 +1,28 @@
 package remote
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Syslog says how lines become syslog messages. The zero value is the
-// recommended setting. A line that is one JSON object gives a message its time
-// and severity; any other line is passed whole, without a time and with
-// Severity.
+// Syslog says how lines become syslog messages. The zero value is the recommended
+// setting. A line that is one JSON object gives a message its time and severity; any
+// other line has no time, and Severity.
 type Syslog struct {
 	// Format is "rfc5424", "rfc3164", or "local", which is the latter without
 	// the host's name, as daemons that listen at /dev/log expect. Default:
 	// local for syslog+unix, otherwise rfc5424.
 	Format string
 
-	// Framing tells messages on a stream apart: "octets" writes the length
-	// before each (RFC 6587, section 3.4.1; the only framing over TLS by RFC
-	// 5425), "newline" a line end after each. Default: octets for rfc5424,
-	// otherwise newline. A datagram always is one message.
+	// Framing tells messages on a stream apart: "octets" writes the length before each
+	// (RFC 6587, section 3.4.1), "newline" a line end after each. Default: octets for
+	// rfc5424, otherwise newline. A datagram is one message.
 	Framing string
 
 	// Facility is kern, user, mail, daemon, auth, syslog, lpr, news, uucp,
@@ -34,11 +34,10 @@ type Syslog struct {
 	// err, crit, alert or emerg. Default info.
 	Severity string
 
-	// Hostname, AppName, ProcID and MsgID are printable ASCII without spaces of
-	// at most 255, 48, 128 and 32 bytes. "-" means unknown. In the older
-	// formats AppName is the tag, of at most 32 letters, digits and ._/-, and
-	// MsgID is not sent. Default: the system's name for itself, the program's
-	// file name, its process id, and "-".
+	// Hostname, AppName, ProcID and MsgID are printable ASCII without spaces of at most
+	// 255, 48, 128 and 32 bytes. "-" means unknown. In the older formats AppName is
+	// the tag, of at most 32 letters, digits and ._/-, and MsgID is not sent. Default:
+	// the host's name, the program's file name, its process id, and "-".
 	Hostname, AppName, ProcID, MsgID string
 
 	// StructuredData is the SD-ID, such as "rollway@32473", of an element that
@@ -50,18 +49,15 @@ type Syslog struct {
 	// escaped as in JSON. Default false: the message is the line itself.
 	Text bool
 
-	// MaxMessage is the longest message in bytes, framing not counted. A line
-	// that makes a longer one is dropped and counted in Dropped.TooLarge: cut, it
-	// would not be JSON any more. Many receivers take 8 KiB. Default: 1024 for
-	// rfc3164, which allows no more; otherwise no limit but MaxDatagram.
+	// MaxMessage is the longest message in bytes, without framing. A line that makes a
+	// longer one is dropped and counted in Dropped.TooLarge. Many receivers take 8 KiB.
+	// Default: 1024 for rfc3164, which allows no more; otherwise only MaxDatagram.
 	MaxMessage int
 
-	// Truncate cuts a message that is longer than MaxMessage, or than
-	// MaxDatagram where it goes as a datagram, instead of dropping the line: at
-	// a character boundary, followed by a mark that says how many bytes are
-	// missing: [cut 512 bytes]. Such lines are counted in Stats.Truncated. With
-	// Text more of what people read fits. A message whose header alone is too
-	// long is still dropped. Default false.
+	// Truncate cuts a message that is too long instead of dropping the line: at a
+	// character boundary, followed by a mark that says how many bytes are missing:
+	// [cut 512 bytes]. Such lines are counted in Stats.Truncated. A message whose
+	// header alone is too long is still dropped. Default false.
 	Truncate bool
 }
 
@@ -82,24 +78,16 @@ var severities = []string{"emerg", "alert", "crit", "err", "warning", "notice", 
 
 // withDefaults returns o with every zero replaced, or what is wrong with it.
 func (o Syslog) withDefaults(a *address) (Syslog, error) {
-	if o.Format == "" {
-		o.Format = rfc5424
-		if a.local() {
-			o.Format = local
-		}
+	if o.Format == "" && a.local() {
+		o.Format = local
 	}
-	if o.Framing == "" {
-		o.Framing = byNewline
-		if o.Format == rfc5424 {
-			o.Framing = byOctets
-		}
+	o.Format = cmp.Or(o.Format, rfc5424)
+	if o.Framing == "" && o.Format == rfc5424 {
+		o.Framing = byOctets
 	}
-	if o.Facility == "" {
-		o.Facility = "user"
-	}
-	if o.Severity == "" {
-		o.Severity = "info"
-	}
+	o.Framing = cmp.Or(o.Framing, byNewline)
+	o.Facility = cmp.Or(o.Facility, "user")
+	o.Severity = cmp.Or(o.Severity, "info")
 	if o.MaxMessage == 0 && o.Format == rfc3164 {
 		o.MaxMessage = 1024
 	}
@@ -112,7 +100,7 @@ func (o Syslog) withDefaults(a *address) (Syslog, error) {
 		{"Facility", o.Facility, facilities},
 		{"Severity", o.Severity, severities},
 	} {
-		if indexOf(c.known, c.value) < 0 {
+		if !slices.Contains(c.known, c.value) {
 			return o, fmt.Errorf("Options.Syslog.%s is %q: known are %s", c.name, c.value, strings.Join(c.known, ", "))
 		}
 	}
@@ -144,37 +132,25 @@ func (o Syslog) withDefaults(a *address) (Syslog, error) {
 	return o, nil
 }
 
-func indexOf(list []string, s string) int {
-	for i, v := range list {
-		if v == s {
-			return i
-		}
-	}
-	return -1
-}
-
 func hostname() string {
 	h, _ := os.Hostname()
 	return h
 }
 
-func programName() string {
-	if len(os.Args) == 0 {
-		return ""
-	}
-	return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
-}
+func programName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }
 
 // printable returns s as a header field may hold it: "-" if it is empty.
 func printable(s string, limit int) string {
-	b := []byte(s[:min(len(s), limit)])
+	return cmp.Or(replaceBytes(s[:min(len(s), limit)], ""), "-")
+}
+
+// replaceBytes replaces bytes that are not printable ASCII, spaces, and those of others.
+func replaceBytes(s, others string) string {
+	b := []byte(s)
 	for i, c := range b {
-		if c <= ' ' || c >= 0x7f {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(others, c) >= 0 {
 			b[i] = '_'
 		}
-	}
-	if len(b) == 0 {
-		return "-"
 	}
 	return string(b)
 }

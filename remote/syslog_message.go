@@ -1,8 +1,11 @@
 package remote
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +47,7 @@ type syslogEncoder struct {
 }
 
 func newSyslogEncoder(o Syslog) *syslogEncoder {
-	f := &syslogEncoder{opt: o, facility: indexOf(facilities, o.Facility), severity: indexOf(severities, o.Severity)}
+	f := &syslogEncoder{opt: o, facility: slices.Index(facilities, o.Facility), severity: slices.Index(severities, o.Severity)}
 	switch o.Format {
 	case rfc5424:
 		f.fixed = " " + o.Hostname + " " + o.AppName + " " + o.ProcID + " " + o.MsgID + " "
@@ -108,9 +111,8 @@ func (f *syslogEncoder) appendMessage(dst, line []byte) []byte {
 	return append(dst, line...)
 }
 
-// cut shortens msg, which appendMessage has just made and which is longer, to
-// limit bytes with a mark at its end that says how many of it are missing. It
-// reports false if not even the header and the mark fit, or if it must not.
+// cut shortens msg, which appendMessage has just made, to limit bytes with a mark at its
+// end. It reports false if header and mark do not fit, or if it must not.
 func (f *syslogEncoder) cut(msg []byte, limit int) ([]byte, bool) {
 	const mark = "[cut %d bytes]"
 	if !f.opt.Truncate {
@@ -136,13 +138,10 @@ func (f *syslogEncoder) appendData(dst []byte) []byte {
 	dst = append(dst, '[')
 	dst = append(dst, f.opt.StructuredData...)
 	for _, fd := range f.rec.fields {
+		dst = append(dst, ' ')
 		mark := len(dst)
-		dst = appendText(append(dst, ' '), fd.key, true)
-		name := sdName(string(dst[mark+1:]))
-		if name == "" {
-			name = "_"
-		}
-		dst = append(append(dst[:mark+1], name...), '=', '"')
+		dst = appendText(dst, fd.key, true)
+		dst = append(append(dst[:mark], cmp.Or(sdName(string(dst[mark:])), "_")...), '=', '"')
 		mark = len(dst)
 		dst = appendPlain(dst, fd.value)
 		dst = append(escapeParam(dst, mark), '"')
@@ -167,37 +166,21 @@ func appendPlain(dst, value []byte) []byte {
 
 // sdName returns s as an SD-NAME: at most 32 bytes.
 func sdName(s string) string {
-	b := []byte(s[:min(len(s), 32)])
-	for i, c := range b {
-		if c <= ' ' || c >= 0x7f || c == '=' || c == ']' || c == '"' {
-			b[i] = '_'
-		}
-	}
-	return string(b)
+	return replaceBytes(s[:min(len(s), 32)], `=]"`)
 }
 
 // escapeParam escapes dst from mark on as a PARAM-VALUE.
 func escapeParam(dst []byte, mark int) []byte {
-	special := 0
-	for _, c := range dst[mark:] {
-		if c == '"' || c == '\\' || c == ']' {
-			special++
-		}
-	}
-	if special == 0 {
+	if !bytes.ContainsAny(dst[mark:], `"\]`) {
 		return dst
 	}
-	from := len(dst) - 1
-	for range special {
-		dst = append(dst, 0)
-	}
-	for to := len(dst) - 1; from >= mark; from-- {
-		c := dst[from]
-		dst[to] = c
-		if to--; c == '"' || c == '\\' || c == ']' {
-			dst[to] = '\\'
-			to--
+	for _, c := range bytes.Clone(dst[mark:]) {
+		if c == '"' || c == '\\' || c == ']' {
+			dst = append(dst[:mark], '\\')
+			mark++
 		}
+		dst = append(dst[:mark], c)
+		mark++
 	}
 	return dst
 }

@@ -214,7 +214,7 @@ func TestSyslogResetMidway(t *testing.T) {
 			done := strings.Count(all[:n], "\n")
 			settled(t, w, done, done)
 			write(t, w, all[n:])
-			if err := w.Close(); err == nil || !strings.Contains(err.Error(), "connection broke after") {
+			if err := w.Close(); err == nil || !strings.Contains(err.Error(), "connections broke") {
 				t.Errorf("Close = %v, want that a connection broke", err)
 			}
 			settled(t, w, 20_000, 20_000)

@@ -72,7 +72,7 @@ func TestPeerVanishes(t *testing.T) {
 		peer.want(t, numbered(0, 1), numbered(4, 6))
 		settled(t, w, 6, 6) // Written is what the system took: the loss is told instead
 		w.Told()
-		if text := told.text(); !strings.Contains(text, "carried 4 lines, of which the last may be lost") {
+		if text := told.text(); !strings.Contains(text, "after 4 lines; the last lines of each may be lost") {
 			t.Errorf("OnError was told %q", text)
 		}
 	})

@@ -69,6 +69,7 @@ var table = []edge{
 	{"remote", "internal/jsonline", "levels of lines; text that goes into JSON"},
 	{"remote", "internal/jsonwalk", "lines that are JSON, and JSON answers"},
 	{"remote", "internal/spool", "lines wait on disk until they are sent"},
+	{"remote", "internal/times", "the time of a line"},
 	{"remote", "internal/disk", "a file of refused lines, which is never a link or a pipe"},
 	{"remote", "golang.org/x/sys/unix", "how much of what was sent the peer has acknowledged"},
 	{"remote", "golang.org/x/sys/windows", "what the sockets of Windows answer, which syscall does not name"},
