@@ -9,9 +9,9 @@ import (
 //
 //	element , element …          element = name=value ; name=value …
 //
-// where a value is a token or a quoted string. As that may hold commas the line
-// can only be read from its beginning; one that is not of this form is believed
-// in nothing, as nobody can tell what in it a proxy has written.
+// where a value is a token or a quoted string, which may have commas. So the line can only
+// be read from its beginning. One of another form is ignored, as nobody can tell which
+// part of it a proxy has written.
 func (w *walk) elements(line string) {
 	var last [maxHops]node // of the line, the newest at (n-1) % maxHops
 	n := 0
@@ -45,7 +45,7 @@ type node struct {
 // reader reads a line from its beginning.
 type reader struct{ rest string }
 
-// element reads an element and the comma behind it; more: there is one.
+// element reads an element and the comma after it; more reports whether there is one.
 func (r *reader) element() (n node, more, ok bool) {
 	n.empty = true
 	found := false
@@ -110,7 +110,7 @@ func (r *reader) value() (text string, ok bool) {
 	return text, n > 0
 }
 
-// quoted reads a quoted string. One that has escapes is none of an address.
+// quoted reads a quoted string. It leaves escapes, which no address has.
 func (r *reader) quoted() (text string, ok bool) {
 	for i := 1; i < len(r.rest); i++ {
 		switch c := r.rest[i]; {

@@ -1,19 +1,19 @@
-// Package forwarded tells whose a request is that came through proxies: they name
-// the addresses that they had it from in X-Forwarded-For, or in Forwarded
-// (RFC 7239), each behind those of the proxies before it.
+// Package forwarded finds the client of a request that came through proxies. Each proxy
+// appends the address that it had the request from to X-Forwarded-For or Forwarded
+// (RFC 7239).
 //
-// Anybody can send such a header. So it counts only where the connection is one of
-// a trusted proxy, and is read from its end: the first address from there that is
-// not a trusted proxy's is the client's; what stands before it the client may have
-// made up. If all are trusted, it is the one that stands first. Where a proxy has
-// named no address ("unknown", a name of its own, something that is none), nobody
-// knows more than the address behind that.
+// Anybody can send such a header. So it counts only where the connection is one of a
+// trusted proxy, and is read from its end: the first address that is not a trusted
+// proxy's is the client's, since the client may have made up those before it. If all are
+// trusted, it is the first of the header. An entry without an address ("unknown", a name,
+// garbage) ends the search, and the address after it is the client's.
 package forwarded
 
 import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -38,14 +38,10 @@ type Trust struct {
 // New returns the Trust in networks, as 10.0.0.0/8, or addresses, separated by
 // blanks; nil, if there are none. header is one of XForwardedFor and Forwarded.
 func New(networks, header string) (*Trust, error) {
-	t := new(Trust)
-	switch header {
-	case XForwardedFor:
-	case Forwarded:
-		t.rfc7239 = true
-	default:
+	if header != XForwardedFor && header != Forwarded {
 		return nil, fmt.Errorf("%q is neither %s nor %s", header, XForwardedFor, Forwarded)
 	}
+	t := &Trust{rfc7239: header == Forwarded}
 	for _, text := range strings.Fields(networks) {
 		p, err := parseNetwork(text)
 		if err != nil {
@@ -84,16 +80,12 @@ func (t *Trust) Client(peer netip.Addr, h http.Header) netip.Addr {
 		return peer
 	}
 	w := walk{trust: t, client: peer}
-	lines := h["X-Forwarded-For"]
+	lines, read := h["X-Forwarded-For"], w.xff
 	if t.rfc7239 {
-		lines = h["Forwarded"]
+		lines, read = h["Forwarded"], w.elements
 	}
 	for i := len(lines) - 1; i >= 0 && !w.over; i-- {
-		if t.rfc7239 {
-			w.elements(lines[i])
-		} else {
-			w.xff(lines[i])
-		}
+		read(lines[i])
 	}
 	return w.client
 }
@@ -101,12 +93,7 @@ func (t *Trust) Client(peer netip.Addr, h http.Header) netip.Addr {
 // trusts reports whether the address is that of a trusted proxy.
 func (t *Trust) trusts(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
-	for _, p := range t.networks {
-		if p.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.networks, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // walk goes from the end of a header to its beginning.
@@ -174,16 +161,8 @@ func ParseNode(node string) (addr netip.Addr, ok bool) {
 // maxNode is longer than any address with a port, in bytes.
 const maxNode = 64
 
-// isAddress reports whether s has nothing in it but what addresses without a zone
-// are made of.
-func isAddress(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' || c == '.' || c == ':') {
-			return false
-		}
-	}
-	return true
-}
+// isAddress reports whether s has only characters of addresses without a zone.
+func isAddress(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF.:") == "" }
 
 // isPort reports whether s is empty, or a colon and a port: a number, or a name
 // that a proxy has made up for one.
@@ -197,7 +176,7 @@ func isPort(s string) bool {
 		return false
 	}
 	for i := range len(s) {
-		if c := s[i]; !(c >= '0' && c <= '9' || named && (isToken(c) && c < 0x80)) {
+		if c := s[i]; !(c >= '0' && c <= '9' || named && isToken(c)) {
 			return false
 		}
 	}

@@ -1,6 +1,6 @@
 // Package sink passes the journal's lines on to destinations. Each Runner reads with a
-// cursor of its own, which outlives the process. So a dead or slow destination delays
-// no other: what it has not taken stays in the journal.
+// cursor of its own, which outlives the process. So a dead or slow destination delays no
+// other: its lines stay in the journal.
 //
 //  1. Every line is delivered at least once, unless it is dropped and counted;
 //     batches go out in the order of the journal, one after the other.
@@ -11,11 +11,13 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -58,24 +60,21 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxEvents <= 0 {
-		o.MaxEvents = 1000
-	}
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = 1 << 20
-	}
-	for _, d := range []struct {
-		at  *time.Duration
-		def time.Duration
-	}{{&o.MaxAge, 100 * time.Millisecond}, {&o.MinBackoff, 100 * time.Millisecond}, {&o.MaxBackoff, 10 * time.Second}, {&o.SaveEvery, time.Second}} {
-		if *d.at <= 0 {
-			*d.at = d.def
-		}
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.MaxEvents = positive(o.MaxEvents, 1000)
+	o.MaxBytes = positive(o.MaxBytes, 1<<20)
+	o.MaxAge = positive(o.MaxAge, 100*time.Millisecond)
+	o.MinBackoff = positive(o.MinBackoff, 100*time.Millisecond)
+	o.MaxBackoff = positive(o.MaxBackoff, 10*time.Second)
+	o.SaveEvery = positive(o.SaveEvery, time.Second)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
+}
+
+func positive[T int | time.Duration](value, def T) T {
+	if value <= 0 {
+		return def
+	}
+	return value
 }
 
 // Stats is a snapshot of a Runner. Counters begin at New.
@@ -111,10 +110,9 @@ type Runner struct {
 	at uint64 // all before is delivered or dropped; guarded by mu
 }
 
-// New opens the cursor named o.Name, which goes on where it was saved and
-// otherwise begins at the oldest line kept. The caller calls Close. Unless
-// the journal was opened with that name in its Options.Hold, retention may have
-// deleted before what was not delivered.
+// New opens the cursor named o.Name, which goes on where it was saved and otherwise begins
+// at the oldest line. The caller calls Close. Retention keeps what was not delivered
+// before New only if the journal was opened with that name in its Options.Hold.
 func New(j *journal.Journal, dest Destination, o Options) (*Runner, error) {
 	o = o.withDefaults()
 	c, err := j.OpenCursor(o.Name, !o.DropOldest)
@@ -135,19 +133,15 @@ func (r *Runner) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.s
-	s.Dropped = make(map[string]uint64, len(r.s.Dropped))
-	for reason, n := range r.s.Dropped {
-		s.Dropped[reason] = n
-	}
+	s.Dropped = maps.Clone(r.s.Dropped)
 	s.At, s.Pending = r.at, max(next, r.at)-r.at
 	s.Cursor = r.cursor.Offset()
 	return s
 }
 
-// Run delivers until ctx ends or the journal is closed and read to its end, then
-// saves the cursor. It returns the error of that. A batch that is under way when
-// ctx ends is delivered again by the next process. What was not delivered is held
-// until Close.
+// Run delivers until ctx ends or the journal is closed and read to its end, then saves
+// the cursor and returns the error of that. A batch that is under way when ctx ends is
+// delivered again by the next process.
 func (r *Runner) Run(ctx context.Context) error {
 	defer r.reader.Close() // it only reads
 	r.lastSaved = time.Now()
@@ -170,8 +164,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return r.save()
 }
 
-// Close gives everything back, and lets retention delete what was not delivered:
-// call it once nothing is stored any more. Run must have returned.
+// Close lets retention delete what was not delivered: call it once nothing is stored any
+// more. Run must have returned.
 func (r *Runner) Close() {
 	r.reader.Close() // it only reads
 	r.cursor.Close()
@@ -210,9 +204,8 @@ func (r *Runner) fill(ctx context.Context) (more bool) {
 	return true
 }
 
-// wait returns true when there is more to read, and false when the batch is to
-// be sent as it is: until has come, ctx ended, or, while it is empty, the cursor
-// is to be saved.
+// wait returns true when there is more to read, and false when until has come, ctx has
+// ended or, while the batch is empty, the cursor is to be saved.
 func (r *Runner) wait(ctx context.Context, until time.Time) bool {
 	if until.IsZero() && r.unsaved() {
 		until = r.lastSaved.Add(r.o.SaveEvery)
@@ -223,16 +216,10 @@ func (r *Runner) wait(ctx context.Context, until time.Time) bool {
 		ctx = timed
 	}
 	f, err := r.reader.Next(ctx)
-	switch {
-	case err == nil:
+	if err == nil {
 		r.rest = f
-		return true
-	case errors.As(err, &r.gap):
-		return true
-	case errors.Is(err, io.EOF):
-		return true // TryNext says it again
 	}
-	return false
+	return err == nil || errors.As(err, &r.gap) || errors.Is(err, io.EOF) // which TryNext says again
 }
 
 func (r *Runner) readFailed(ctx context.Context, err error) bool {
@@ -286,21 +273,22 @@ func (r *Runner) deliver(ctx context.Context) bool {
 	return true
 }
 
-// lose counts the lines of a gap. One that goes back is of a journal that lost
-// what the cursor had seen, which recovery has reported.
+// lose counts the lines of a gap. One that goes back is of a journal that lost what the
+// cursor had seen, which recovery has reported.
 func (r *Runner) lose(g *journal.Gap) {
 	reason := ReasonDamaged
 	if g.To <= r.journal.First() {
 		reason = ReasonRetention
 	}
-	if n := g.Missed(); n > 0 {
-		r.o.Log.Error("sink: lines are lost", "sink", r.o.Name, "lines", n, "first_offset", g.From, "reason", g.Reason)
+	missed := g.Missed()
+	if missed > 0 {
+		r.o.Log.Error("sink: lines are lost", "sink", r.o.Name, "lines", missed, "first_offset", g.From, "reason", g.Reason)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.at = g.To
-	if n := g.Missed(); n > 0 {
-		r.s.Dropped[reason] += n
+	if missed > 0 {
+		r.s.Dropped[reason] += missed
 	}
 }
 

@@ -184,7 +184,7 @@ var table = []edge{
 	{"collector/sink", "internal/backoff", "waits between attempts"},
 	{"collector/sink/kafka", "collector/sink", "takes its batches"},
 	{"collector/sink/kafka", "github.com/twmb/franz-go", "Kafka's protocol, with an idempotent producer"},
-	{"collector/sink/kafka", "github.com/go-json-experiment/json/jsontext", "finds the field that is the record's key"},
+	{"collector/sink/kafka", "internal/jsonwalk", "finds the field that is the record's key"},
 	{"collector/sink/kafka/kafkatest", "internal/fetch", "Kafka's jars from Maven Central, likewise"},
 	{"collector/sink/kafka/kafkatest", "internal/testkit", "addresses at which the broker starts again; what it prints"},
 	{"collector/sink/kafka/kafkatest", "github.com/twmb/franz-go", "creates the topic, the sign that the broker serves"},

@@ -101,7 +101,7 @@ func AppendCheckedKey(dst []byte, key string, odd *bool) []byte {
 	return appendOddKey(dst[:i], key, odd)
 }
 
-// appendOddKey is AppendCheckedKey behind the quote, for a key with escapes.
+// appendOddKey is AppendCheckedKey after the quote, for a key with escapes.
 func appendOddKey(dst []byte, key string, odd *bool) []byte {
 	if odd != nil && !utf8.ValidString(key) {
 		*odd = true
@@ -128,9 +128,8 @@ func AppendEscaped(dst []byte, s string) []byte {
 }
 
 // copyClean copies s, which has the length of dst, and reports whether all of
-// it needs no escape: printable ASCII but for the quote and the backslash. It
-// reads eight bytes at a time, where there is copyLong sixteen; the last ones
-// overlap those before.
+// it needs no escape: printable ASCII except the quote and the backslash. It reads eight
+// bytes at a time, with copyLong sixteen; the last ones overlap those before.
 func copyClean(dst []byte, s string) bool {
 	n := len(s)
 	dst = dst[:n]
@@ -169,7 +168,7 @@ const longCopy = 24
 // dirtyBytes returns 0 if each byte of w needs no escape. A byte below 0x20, a
 // quote or a backslash sets its high bit by the borrow of a subtraction, one
 // that is not ASCII has it set. (A borrow may set the bit of a clean byte as
-// well, but only behind a byte that is not.)
+// well, but only after a byte that is not.)
 func dirtyBytes(w uint64) uint64 {
 	const (
 		ones  = 0x0101010101010101

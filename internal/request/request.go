@@ -5,6 +5,7 @@ package request
 import (
 	"context"
 	"crypto/rand"
+	"strings"
 )
 
 // Names of the attributes, and of the fields in a request's header or metadata.
@@ -36,27 +37,23 @@ func ID(ctx context.Context) string {
 // NewID returns a random id of 26 letters and digits.
 func NewID() string { return rand.Text() }
 
-// ValidID reports whether an id that came from outside can be taken over: 1 to
-// 128 letters, digits and characters of -._~:/+=@, of which no line, header or
-// shell makes anything else.
+// ValidID reports whether an id from outside is 1 to 128 letters, digits and characters of
+// -._~:/+=@, which are safe in a line, a header and a shell.
 func ValidID(id string) bool {
 	if id == "" || len(id) > maxID {
 		return false
 	}
 	for i := range len(id) {
-		switch c := id[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case c == '-', c == '.', c == '_', c == '~', c == ':', c == '/', c == '+', c == '=', c == '@':
-		default:
+		if c := id[i]; !('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || strings.IndexByte("-._~:/+=@", c) >= 0) {
 			return false
 		}
 	}
 	return true
 }
 
-// Trace returns the ids in a traceparent field of W3C Trace Context: 32 and 16
-// hexadecimal digits, of which not all are zero. Of versions to come it reads
-// what version 00 has, as the recommendation asks for.
+// Trace returns the ids in a traceparent field of W3C Trace Context: 32 and 16 hexadecimal
+// digits that are not all zero. Of later versions it reads what version 00 has, as the
+// recommendation asks.
 func Trace(parent string) (traceID, spanID string, ok bool) {
 	// version 2, trace id 32, span id 16, flags 2, three dashes between
 	const size = 2 + 1 + 32 + 1 + 16 + 1 + 2
@@ -74,21 +71,6 @@ func Trace(parent string) (traceID, spanID string, ok bool) {
 	return traceID, spanID, true
 }
 
-// isID reports whether s is lower-case hexadecimal and not all zero.
-func isID(s string) bool {
-	for i := range len(s) {
-		if s[i] != '0' {
-			return isHex(s)
-		}
-	}
-	return false
-}
+func isID(s string) bool { return isHex(s) && strings.Trim(s, "0") != "" }
 
-func isHex(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

@@ -1,16 +1,16 @@
 // Package kafka is a sink's destination that produces to a topic of Apache Kafka
 // or of what speaks its protocol.
 //
-// Each line is a record: the line without its '\n' as the value, one field of it
-// as the key if Options.Key names one, and the headers rollway-journal and
-// rollway-offset, which together name the line: a consumer tells by them a line
-// that it has seen. The producer is idempotent and waits for all in-sync
-// replicas. Within a partition lines come in the order of the journal; after a
-// restart some may come again, in their order, to the partition that they had.
+// Each line is a record: the line without its '\n' as the value, one field of it as the
+// key if Options.Key names one, and the headers rollway-journal and rollway-offset, by
+// which a consumer recognizes a line. The producer is idempotent and waits for all
+// in-sync replicas. Within a partition lines come in the order of the journal; after a
+// restart some may come again, in their order, to the same partition.
 package kafka
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -20,13 +20,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/rollway/rollway/collector/sink"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // Options of a Destination; a field that is zero means its default.
@@ -70,7 +70,6 @@ var codecs = map[string]kgo.CompressionCodec{
 type Destination struct {
 	o      Options
 	client *kgo.Client
-	key    fieldReader
 }
 
 // New returns a Destination. It does not wait for a broker.
@@ -80,14 +79,10 @@ func New(o Options) (*Destination, error) {
 	case len(o.Brokers) == 0 || o.Topic == "":
 		return nil, errors.New("kafka: brokers and a topic are needed")
 	case !ok:
-		return nil, fmt.Errorf("kafka: compression %q is none of none, gzip, snappy, lz4, zstd", o.Compression)
+		return nil, fmt.Errorf("kafka: unknown compression %q: known are none, gzip, snappy, lz4, zstd", o.Compression)
 	}
-	if o.MaxRecord <= 0 {
-		o.MaxRecord = 1_000_000
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.MaxRecord = cmp.Or(max(o.MaxRecord, 0), 1_000_000)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	security, err := o.security()
 	if err != nil {
 		return nil, err
@@ -112,9 +107,7 @@ func New(o Options) (*Destination, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
-	d := &Destination{o: o, client: client}
-	d.key.field = o.Key
-	return d, nil
+	return &Destination{o: o, client: client}, nil
 }
 
 // security is how connections are encrypted and who the producer is.
@@ -133,7 +126,7 @@ func (o *Options) security() (opts []kgo.Opt, err error) {
 	case "scram-sha-512":
 		opts = append(opts, kgo.SASL(named.AsSha512Mechanism()))
 	default:
-		return nil, fmt.Errorf("kafka: SASL %q is none of none, plain, scram-sha-256, scram-sha-512", o.SASL)
+		return nil, fmt.Errorf("kafka: unknown SASL %q: known are none, plain, scram-sha-256, scram-sha-512", o.SASL)
 	}
 	if o.User == "" || o.Password == "" {
 		return nil, fmt.Errorf("kafka: %s takes a user and a password", o.SASL)
@@ -144,11 +137,11 @@ func (o *Options) security() (opts []kgo.Opt, err error) {
 // Close ends the connections. What is being delivered is given up.
 func (d *Destination) Close() { d.client.Close() }
 
-// Deliver implements sink.Destination. The client itself tries again for as long
-// as brokers are away, so an error is one that passes only by somebody's doing,
-// or the end of ctx, after which only Close may be called.
+// Deliver implements sink.Destination. The client itself tries again while brokers are
+// away, so an error is one that somebody has to resolve, or the end of ctx, after which
+// only Close may be called.
 func (d *Destination) Deliver(ctx context.Context, b *sink.Batch) error {
-	u := &underWay{batch: b, left: 1, over: make(chan struct{})}
+	u := &underWay{batch: b, left: 1, over: make(chan struct{})} // 1 while records are begun
 	journal := []byte(d.o.Journal)
 	records := make([]kgo.Record, b.Len())
 	for i := range records {
@@ -157,13 +150,15 @@ func (d *Destination) Deliver(ctx context.Context, b *sink.Batch) error {
 		}
 		offset := b.First + uint64(i)
 		record := &records[i]
-		record.Value, record.Key = b.Line(i), d.key.read(b.Line(i))
+		record.Value, record.Key = b.Line(i), field(b.Line(i), d.o.Key)
 		record.Offset = int64(offset) // for the partitioner; the client overwrites it
 		record.Headers = []kgo.RecordHeader{
 			{Key: HeaderJournal, Value: journal},
 			{Key: HeaderOffset, Value: strconv.AppendUint(nil, offset, 10)},
 		}
-		u.add()
+		u.mu.Lock()
+		u.left++
+		u.mu.Unlock()
 		d.client.Produce(ctx, record, func(_ *kgo.Record, err error) { u.end(i, err) })
 	}
 	u.end(-1, nil) // all are begun
@@ -171,7 +166,9 @@ func (d *Destination) Deliver(ctx context.Context, b *sink.Batch) error {
 	case <-u.over:
 	case <-ctx.Done():
 		// What a broker may have taken without an answer ends with the client only.
-		u.leave()
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.gone = true
 		return ctx.Err()
 	}
 	if u.err != nil {
@@ -186,18 +183,12 @@ type underWay struct {
 
 	mu    sync.Mutex // guards all below, and batch while Deliver waits
 	batch *sink.Batch
-	left  int // records without an answer, and one while they are begun
+	left  int // records without an answer
 	err   error
 	gone  bool // Deliver has returned
 }
 
-func (u *underWay) add() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.left++
-}
-
-// end notes the answer for line i of the batch; below 0: for none.
+// end notes the answer for line i of the batch; below 0 for no line.
 func (u *underWay) end(i int, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -215,55 +206,24 @@ func (u *underWay) end(i int, err error) {
 	}
 }
 
-func (u *underWay) leave() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.gone = true
-}
-
 // refused reports whether no later try of the same record can go well.
 func refused(err error) bool {
 	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.InvalidRecord)
 }
 
-// fieldReader reads one top-level value of a line.
-type fieldReader struct {
-	field string
-	in    bytes.Reader
-	dec   jsontext.Decoder
-}
-
-// read returns a copy of the value, of a string its text; nil if there is none.
-func (f *fieldReader) read(line []byte) []byte {
-	if f.field == "" {
+// field returns a copy of a top-level value of line, of a string the text; nil without one.
+func field(line []byte, name string) []byte {
+	if name == "" {
 		return nil
 	}
-	f.in.Reset(line)
-	f.dec.Reset(&f.in)
-	if t, err := f.dec.ReadToken(); err != nil || t.Kind() != '{' {
-		return nil
-	}
-	for f.dec.PeekKind() == '"' {
-		name, err := f.dec.ReadToken()
-		if err != nil {
-			return nil
-		}
-		if name.String() != f.field {
-			if f.dec.SkipValue() != nil {
-				return nil
-			}
+	for w := jsonwalk.Members(line, 0); w.Next(); {
+		key, buf := jsonwalk.Text(w.RawName(), nil)
+		if string(key) != name {
 			continue
 		}
-		value, err := f.dec.ReadValue()
-		if err != nil {
-			return nil
-		}
-		if value.Kind() == '"' {
-			text, err := jsontext.AppendUnquote(nil, value)
-			if err != nil {
-				return nil
-			}
-			return text
+		value := w.RawValue()
+		if value[0] == '"' {
+			value, _ = jsonwalk.Text(value, buf[:0])
 		}
 		return bytes.Clone(value)
 	}
