@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// enter counts a call in, with the lines it brings, unless the File is closing.
+// enter counts a call in, with its lines, unless the File is closing.
 func (f *File) enter(lines uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -21,7 +21,7 @@ func (f *File) enter(lines uint64) bool {
 	return true
 }
 
-// leave counts a call out; of its lines, returned ones go back to the caller.
+// leave counts a call out; returned of its lines go back to the caller.
 func (f *File) leave(lines, returned uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -32,7 +32,6 @@ func (f *File) leave(lines, returned uint64) {
 	}
 }
 
-// lock waits for the turn to use the file.
 func (f *File) lock(ctx context.Context) error {
 	select {
 	case f.turn <- struct{}{}:
@@ -65,7 +64,7 @@ func (f *File) call(name string, lock func(context.Context) error, do func() err
 	return f.failed(name, err)
 }
 
-// failed counts and names the error of a call; what Prepare says of a pipe is none.
+// failed counts and names the error of a call; errors.ErrUnsupported of Prepare is none.
 func (f *File) failed(call string, err error) error {
 	if err != nil && err != errors.ErrUnsupported {
 		err = f.fail(call, err)
@@ -74,24 +73,22 @@ func (f *File) failed(call string, err error) error {
 	return err
 }
 
-// Flush waits until earlier Writes have returned. The lines of a Write that has
-// returned need no Flush.
+// Flush waits until earlier Writes have returned. Their lines need no Flush.
 func (f *File) Flush(ctx context.Context) error {
 	return f.barrier(ctx, "flush", func() error { return nil })
 }
 
-// Sync calls fsync, so that what was written survives a crash of the machine.
-// Pipes, terminals and devices have no fsync: there it is Flush. It returns
-// after Options.CloseTimeout at the latest; then the fsync continues in the background,
-// and Writes wait for it.
+// Sync calls fsync, so that what was written survives a crash of the machine. For pipes,
+// terminals and devices it is Flush. It returns after Options.CloseTimeout at the latest;
+// then the fsync continues in the background, and Writes wait for it.
 func (f *File) Sync() error {
 	ctx, cancel := context.WithTimeout(context.Background(), f.opt.CloseTimeout)
 	defer cancel()
 	return f.barrier(ctx, "sync", f.sync)
 }
 
-// barrier takes the turn and calls do, which may hang on a bad disk: ctx ends the wait,
-// not do. After Close it returns the result of Close.
+// barrier takes the turn and calls do, which may hang on a bad disk: ctx ends only the
+// wait. After Close it returns the result of Close.
 func (f *File) barrier(ctx context.Context, call string, do func() error) error {
 	if !f.enter(0) {
 		return f.wait(ctx)
@@ -116,7 +113,6 @@ func (f *File) barrier(ctx context.Context, call string, do func() error) error 
 	}
 }
 
-// wait waits for the active Shutdown and returns its result.
 func (f *File) wait(ctx context.Context) error {
 	select {
 	case <-f.done:
@@ -138,10 +134,10 @@ func (f *File) Close() error {
 }
 
 // Shutdown refuses new calls, waits for active ones and closes the file, without fsync
-// unless Options.Sync asks for it. When ctx ends first, waiting calls and those that
-// hang in a pipe return; the callers still own their lines. A write that hangs on a disk
-// cannot be canceled: its lines stay pending, it closes the file when it returns, and
-// Shutdown returns an error with their number. Later calls return the same result.
+// unless Options.Sync asks for it. When ctx ends first, waiting calls and those that hang
+// in a pipe return; the callers still own their lines. A write that hangs on a disk cannot
+// be canceled: Shutdown returns an error with the number of its lines, which stay pending,
+// and the file is closed when it returns. Later calls return the same result.
 func (f *File) Shutdown(ctx context.Context) error {
 	f.mu.Lock()
 	first := !f.closing
@@ -172,11 +168,11 @@ func (f *File) Shutdown(ctx context.Context) error {
 	return f.err
 }
 
-// stopTimeout is how long Shutdown waits for calls that it has told to end.
+// stopTimeout bounds the wait of Shutdown for calls that it has told to end.
 const stopTimeout = 100 * time.Millisecond
 
-// abandon ends the calls that can be ended and waits briefly for the file to be closed.
-// Otherwise it is closed when the last of the other calls returns.
+// abandon ends the calls that can be ended and waits briefly for the file to be closed,
+// which otherwise happens when the last call returns.
 func (f *File) abandon(ctx context.Context, finished <-chan error) (err error) {
 	f.mu.Lock()
 	pending, running := f.stats.Pending, f.running
@@ -194,7 +190,6 @@ func (f *File) abandon(ctx context.Context, finished <-chan error) (err error) {
 	return err
 }
 
-// finish closes the file. No call is active.
 func (f *File) finish() error {
 	sync := f.io.fsyncs.failure
 	if f.opt.Sync == SyncInterval {

@@ -13,24 +13,21 @@ import (
 	"github.com/rollway/rollway/internal/logfile"
 )
 
-// A Compressor compresses rotated files. Each File calls its methods from one
-// goroutine and from Holds.
+// A Compressor compresses rotated files. One goroutine of a File and Holds call it.
 type Compressor interface {
 	// Extension is what a compressed file's name ends with: a dot and letters
 	// or digits.
 	Extension() string
-	// NewWriter returns a writer that compresses into w, which its Close does
-	// not close.
+	// NewWriter returns a writer that compresses into w. Its Close does not close w.
 	NewWriter(w io.Writer) (io.WriteCloser, error)
-	// NewReader returns a reader of what NewWriter's has written. It returns an
-	// error, not io.EOF, if that is incomplete.
+	// NewReader returns a reader of what NewWriter's has written. If that is incomplete, it
+	// returns an error other than io.EOF.
 	NewReader(r io.Reader) (io.ReadCloser, error)
 }
 
 // Gzip is a Compressor that any gzip program reads.
 type Gzip struct {
-	// Level is from 1, fast, to 9, small. Default 0: what gzip calls its
-	// default, 6.
+	// Level is from 1, fast, to 9, small. Default 0: gzip's default, 6.
 	Level int
 }
 
@@ -51,7 +48,6 @@ func (Gzip) NewReader(r io.Reader) (io.ReadCloser, error) { return gzip.NewReade
 
 var errUnknownCompression = errors.New("compressed in a way that Options.Compress does not read")
 
-// uncompress returns a reader of a file compressed with the extension.
 func uncompress(r io.Reader, ext string, c Compressor) (io.ReadCloser, error) {
 	switch {
 	case c != nil && c.Extension() == ext:
@@ -62,7 +58,7 @@ func uncompress(r io.Reader, ext string, c Compressor) (io.ReadCloser, error) {
 	return nil, errUnknownCompression
 }
 
-// compress replaces x.plain by a compressed copy and tells OnRotated of it.
+// compress replaces x.plain by a compressed copy.
 func (m *maintenance) compress(x *rotatedFile) error {
 	src, err := acquireNamed(x.plain)
 	if err != nil {
@@ -90,8 +86,7 @@ func (m *maintenance) compress(x *rotatedFile) error {
 	return nil
 }
 
-// copyInto makes name a compressed copy of src, on the disk and under its name, and
-// returns the sizes of both.
+// copyInto makes name a durable compressed copy of src, and returns the sizes of both.
 func (m *maintenance) copyInto(name string, src *os.File) (from, to int64, err error) {
 	dst, err := openFile(name+partial, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -116,7 +111,7 @@ func (m *maintenance) copyInto(name string, src *os.File) (from, to int64, err e
 		return 0, 0, err
 	}
 	err = syncFolders(filepath.Dir(name))
-	// A writer that knows of no locks may have come in between.
+	// A writer that ignores locks may have come in between.
 	if now, statErr := src.Stat(); statErr != nil || now.Size() != from {
 		err = errors.Join(errors.New("it grew while it was compressed"), err, statErr)
 	}
@@ -126,7 +121,6 @@ func (m *maintenance) copyInto(name string, src *os.File) (from, to int64, err e
 	return from, packed.Size(), err
 }
 
-// compressInto copies src to its end and returns the number of its bytes.
 func compressInto(ctx context.Context, dst io.Writer, src io.Reader, c Compressor) (size int64, err error) {
 	defer recovered(&err)
 	w, err := c.NewWriter(dst)
@@ -137,14 +131,12 @@ func compressInto(ctx context.Context, dst io.Writer, src io.Reader, c Compresso
 	return size, errors.Join(err, w.Close())
 }
 
-// recovered turns a panic of a Compressor into an error.
 func recovered(err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("Options.Compress panicked: %v", v)
 	}
 }
 
-// reader reads until its context ends.
 type reader struct {
 	ctx context.Context
 	r   io.Reader

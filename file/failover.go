@@ -12,10 +12,8 @@ import (
 	"github.com/rollway/rollway/internal/logfile"
 )
 
-// Failures of a file or a folder. The caller has the turn.
-
-// retryHomeAfter is how long the lines go to Options.Failover before the first
-// folder is tried again.
+// retryHomeAfter is how long the lines go to Options.Failover before the first folder is
+// tried again.
 const retryHomeAfter = time.Minute
 
 func isBroken(err error) bool {
@@ -25,8 +23,7 @@ func isBroken(err error) bool {
 // isFull reports whether the file in use failed only because the disk is full.
 func (f *File) isFull() bool { return disk.IsFull(f.io.bad) && f.io.fsyncs.failure() == nil }
 
-// openFirst opens the file, in Options.Failover where the first folder has
-// failed already.
+// openFirst opens the file, in Options.Failover if the first folder fails.
 func (f *File) openFirst() error {
 	if dir := f.opt.Failover; dir != "" {
 		if info, err := os.Stat(dir); err != nil {
@@ -47,8 +44,8 @@ func (f *File) openFirst() error {
 	return nil
 }
 
-// worthRetry reports after a failed write whether to retry at once: in another file, or
-// in this one if there is room now.
+// worthRetry reports whether to retry a failed write at once, in another file or in this
+// one.
 func (f *File) worthRetry(err error, now time.Time) (again bool) {
 	switch {
 	case !f.io.regular:
@@ -65,7 +62,8 @@ func (f *File) worthRetry(err error, now time.Time) (again bool) {
 }
 
 // moveOn abandons the file in use, which has failed, and opens another one: in the same
-// folder if the old one has lines that stay, otherwise in the other folder.
+// folder if the old one has lines that stay, otherwise in the other folder. The caller has
+// the turn.
 func (f *File) moveOn(now time.Time) error {
 	f.abandonFile(now)
 	to := []int{f.io.at, 1 - f.io.at}[:len(f.locations)]
@@ -84,7 +82,6 @@ func (f *File) moveOn(now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// moveTo opens the file at a location and finishes the one in use.
 func (f *File) moveTo(at int, now time.Time) error {
 	old, from := f.io.target, f.io.at
 	if err := f.open(at); err != nil {
@@ -97,8 +94,7 @@ func (f *File) moveTo(at int, now time.Time) error {
 	return nil
 }
 
-// abandonFile renames a file that has failed, or removes it if it is empty, if either
-// works.
+// abandonFile renames a file that has failed, or removes it if it is empty.
 func (f *File) abandonFile(now time.Time) {
 	if f.io.abandoned {
 		return
@@ -130,7 +126,6 @@ func (f *File) abandonFile(now time.Time) {
 	}
 }
 
-// countMove counts a move of the lines to the location in use.
 func (f *File) countMove(from int, now time.Time) {
 	if f.io.at > 0 {
 		f.io.nextRetryHome = now.Add(retryHomeAfter)
@@ -140,8 +135,7 @@ func (f *File) countMove(from int, now time.Time) {
 	}
 }
 
-// reportLocation tells OnError where the latest lines went, if that has changed. A
-// location that takes none is never reported.
+// reportLocation tells OnError where the latest lines went, if that has changed.
 func (f *File) reportLocation() {
 	again := [...]string{" again", ""}[f.io.at]
 	if f.io.at != f.io.reported && f.notice(note, "the lines go to %s%s", f.locations[f.io.at].Text, again) {

@@ -109,7 +109,6 @@ func Open(path string, o Options) (*File, error) {
 	return f, f.start()
 }
 
-// newFile returns a File that is not open yet.
 func newFile(path string, o Options) (*File, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -156,8 +155,7 @@ func (f *File) start() error {
 	return nil
 }
 
-// open replaces f.io.target by the file at a location. After an error the old one
-// stays.
+// open replaces f.io.target by the file at a location, or returns an error.
 func (f *File) open(at int) error {
 	for range 100 {
 		if err := f.openOnce(at, true); !errors.Is(err, errOvertaken) {
@@ -188,9 +186,8 @@ func (f *File) openOnce(at int, verify bool) error {
 	return nil
 }
 
-// acquireTarget locks a regular file, cuts its torn last line unless another writer has
-// it open, and prepares it for its mode. With verify the file must still have its name
-// once it is locked.
+// acquireTarget locks a regular file, cuts its torn last line unless another writer has it
+// open, and prepares it for its mode. With verify it must still have its name then.
 func (f *File) acquireTarget(t *target, verify bool) error {
 	err := f.lockWhole(*t)
 	if verify && !logfile.StillNames(t.real, t.f) {
@@ -253,7 +250,6 @@ func (f *File) checkOptions(t target, at int) error {
 	return nil
 }
 
-// use makes t the current file.
 func (f *File) use(t target, at int) {
 	io := &f.io
 	f.mu.Lock()
@@ -270,7 +266,6 @@ func (f *File) use(t target, at int) {
 	}
 }
 
-// seriesAt returns the series at a location whose current file is real.
 func (f *File) seriesAt(at int, real string) series {
 	o := f.opt
 	if at > 0 {
@@ -296,15 +291,14 @@ func (f *File) currentSyncs() *fsyncs {
 // Name returns the path given to Open, made absolute.
 func (f *File) Name() string { return f.path }
 
-// Reopen opens the path again and then closes the old file: for logrotate's
-// create mode, after it has renamed the file. Lines written before are in the
-// old file, later ones in the new. From Options.Failover it returns to the path.
-// If the path cannot be opened the old file stays in use.
+// Reopen opens the path again and then closes the old file: for logrotate's create mode,
+// after it has renamed the file. Lines written before are in the old file, later ones in
+// the new. From Options.Failover it returns to the path. If the path cannot be opened, the
+// old file stays in use.
 func (f *File) Reopen() error {
 	return f.call("reopen", f.lockUnpinned, func() error { return f.reopen(0) })
 }
 
-// reopen opens a location again, which may be the one in use.
 func (f *File) reopen(at int) error {
 	if f.io.tracked && f.io.at == at && !f.io.abandoned {
 		if _, same, _ := f.locations[at].Look(f.io.f); same {

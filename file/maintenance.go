@@ -13,9 +13,9 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 )
 
-// maintenance does the work of a File that no Write should wait for: fsync by interval,
-// fsync of rotated files and of the folder, compression and removal of rotated files,
-// repair after a crash. Its goroutines run from the first need to Shutdown.
+// maintenance does the work that no Write should wait for: fsync by interval, of rotated
+// files and of the folder, compression and removal of rotated files, repair after a crash.
+// Its goroutines run from the first need to Shutdown.
 type maintenance struct {
 	f *File
 
@@ -52,7 +52,6 @@ func newMaintenance(f *File) *maintenance {
 	return m
 }
 
-// begin starts the goroutines. It returns false after close.
 func (m *maintenance) begin() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +65,6 @@ func (m *maintenance) begin() bool {
 	return !m.closed
 }
 
-// watch counts a goroutine of ReopenOn. It returns false after close.
 func (m *maintenance) watch() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,7 +74,6 @@ func (m *maintenance) watch() bool {
 	return !m.closed
 }
 
-// request requests a pass.
 func (m *maintenance) request() {
 	if !m.begin() {
 		return
@@ -87,7 +84,6 @@ func (m *maintenance) request() {
 	}
 }
 
-// run makes a pass when one is requested or due.
 func (m *maintenance) run() {
 	var retry time.Duration
 	timer := time.NewTimer(time.Hour)
@@ -116,8 +112,7 @@ func (m *maintenance) run() {
 	}
 }
 
-// close ends the goroutines: they may finish their work until ctx ends, and then have
-// the time to stop cleanly.
+// close ends the goroutines: they may finish their work until ctx ends.
 func (m *maintenance) close(ctx context.Context) error {
 	m.mu.Lock()
 	m.closed = true
@@ -140,11 +135,10 @@ func (m *maintenance) close(ctx context.Context) error {
 	return m.popFailure()
 }
 
-// never is the time to the next pass if none is due.
 const never = 24 * time.Hour
 
-// pass brings the series to the state that Options ask for. It returns the time until
-// the next pass is due, and false if something has to be retried soon.
+// pass brings the series to the state that Options ask for. It returns when the next pass
+// is due, and false if something has to be retried soon.
 func (m *maintenance) pass() (again time.Duration, ok bool) {
 	m.syncOwed(false)
 	m.maintaining.Lock()
@@ -209,8 +203,8 @@ func (m *maintenance) pass() (again time.Duration, ok bool) {
 	return min(again, never), ok
 }
 
-// cutTorn cuts the part of a line that a power cut has left at the end of a rotated
-// file. A file without any other bytes is removed.
+// cutTorn cuts the part of a line that a power cut has left at the end of a rotated file.
+// It removes a file without any other bytes.
 func (m *maintenance) cutTorn(x *rotatedFile) (did bool, err error) {
 	if x.plain == "" || x.compressed != "" || x.size == 0 {
 		return false, nil

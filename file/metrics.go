@@ -7,11 +7,10 @@ import (
 	"github.com/rollway/rollway/internal/promtext"
 )
 
-// WriteMetrics writes s in the text format of Prometheus, for an answer to a
-// scraper. labels are names and values by turns, such as "log", "audit"; all
-// samples get them. Counters begin at 0 with the File. Stats.Accepted, which may
-// fall, is written plus pending. The error names a label that is not allowed, or
-// is out's.
+// WriteMetrics writes s in the text format of Prometheus, for an answer to a scraper.
+// labels are names and values in turn, such as "log", "audit"; all samples get them.
+// Counters begin at 0 with the File. Stats.Accepted, which may fall, is written plus
+// pending. The error names a label that is not allowed, or is out's.
 func (s Stats) WriteMetrics(out io.Writer, labels ...string) error {
 	err := promtext.Write(out, "rollway_file_", labels, promtext.Table{
 		promtext.Counter("lines_written_total", "Lines that are with the operating system.", s.Written),

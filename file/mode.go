@@ -86,7 +86,6 @@ func tryFor(long time.Duration, lock func(*os.File) bool, f *os.File) bool {
 	return true
 }
 
-// prepareMode prepares a regular file for its mode.
 func (f *File) prepareMode(t *target) (err error) {
 	if f.opt.exclusive() {
 		t.tracked = true
@@ -97,7 +96,7 @@ func (f *File) prepareMode(t *target) (err error) {
 	return err
 }
 
-// newTail falls back to Buffered where the file system refuses Direct.
+// newTail uses Buffered where the file system refuses Direct.
 func (f *File) newTail(t target) (*direct.Tail, error) {
 	o := direct.Options{Mode: direct.Mode(f.Stats().Mode)}
 	if size := f.opt.MaxSize; o.Mode == direct.Direct && 0 < size && size < reserve {
@@ -114,14 +113,13 @@ func (f *File) newTail(t target) (*direct.Tail, error) {
 // reserve is how many bytes package direct allocates ahead of the end.
 const reserve = 64 << 20
 
-// fallBack makes this file and later ones Buffered.
 func (f *File) fallBack(t target, why error) {
 	f.count(func(s *Stats) { s.Mode = Buffered })
 	f.notice(note, "%s is written %v, not %v: %w", t.real, Buffered, f.opt.Mode, why)
 }
 
-// put appends bufs to the file in use, in place if asked and possible. It
-// returns how many of their bytes are there.
+// put appends bufs to the file in use, in place if asked and possible, and returns how many
+// of their bytes are there.
 func (f *File) put(bufs [][]byte, inPlace bool) (n int64, err error) {
 	t := &f.io.target
 	switch {
@@ -139,7 +137,6 @@ func (f *File) put(bufs [][]byte, inPlace bool) (n int64, err error) {
 	return n, err
 }
 
-// writeEach writes one buffer after the other.
 func writeEach(w io.Writer, bufs [][]byte) (n int64, err error) {
 	for _, b := range bufs {
 		m, err := w.Write(b)
@@ -151,7 +148,6 @@ func writeEach(w io.Writer, bufs [][]byte) (n int64, err error) {
 	return n, nil
 }
 
-// putTracked is put with a Tail.
 func (f *File) putTracked(t *target, bufs [][]byte, inPlace bool) (n int64, err error) {
 	padded := t.tail.Padded()
 	if inPlace {
@@ -174,9 +170,9 @@ func (f *File) putTracked(t *target, bufs [][]byte, inPlace bool) (n int64, err 
 	return n, err
 }
 
-// inspect checks that a tracked file has its expected length, and removes the rest of
-// a failed Write. A Tail writes at offsets of its own: it would leave a hole after
-// another program truncated the file, and overwrite what another one appended.
+// inspect checks that a tracked file has its expected length, and removes the rest of a
+// failed Write. A Tail writes at its own offsets: it would leave a hole in a file that was
+// truncated, and overwrite what others appended.
 func (f *File) inspect() error {
 	t := &f.io.target
 	if !t.tracked {
@@ -211,8 +207,7 @@ func (f *File) inspect() error {
 	return f.replaceTail(t, is-cut)
 }
 
-// release frees the Tail of t. The file ends at end; bytes after that are of a write
-// that failed.
+// release frees the Tail of t. The file ends at end; what follows is of a failed write.
 func (f *File) release(t *target, end int64) error {
 	old := t.tail
 	t.tail, t.failed = nil, true
@@ -224,7 +219,6 @@ func (f *File) release(t *target, end int64) error {
 	return errors.Join(old.Restore(), old.Free())
 }
 
-// replaceTail makes a new Tail for a file that ends at end.
 func (f *File) replaceTail(t *target, end int64) error {
 	if err := f.release(t, end); err != nil {
 		return err
@@ -237,8 +231,7 @@ func (f *File) replaceTail(t *target, end int64) error {
 	return nil
 }
 
-// renew is reopen where the path still names the file, whose lock this File must
-// keep.
+// renew is reopen if the path still names the file, whose lock is kept.
 func (f *File) renew() error {
 	if err := f.repairTail(); err != nil {
 		return err

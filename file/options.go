@@ -130,13 +130,10 @@ func (p SyncPolicy) String() string {
 	return [...]string{"SyncNever", "SyncInterval", "SyncEachWrite"}[p]
 }
 
-// rotates reports whether a Write may rotate the file.
 func (o Options) rotates() bool { return o.MaxSize > 0 || o.Every > 0 }
 
-// keeps reports whether rotated files are removed at some time.
 func (o Options) keeps() bool { return o.KeepCount > 0 || o.KeepAge > 0 || o.KeepSize > 0 }
 
-// series reports whether the File has rotated files.
 func (o Options) series() bool {
 	return o.rotates() || o.keeps() || o.Compress != nil || o.Folder != ""
 }

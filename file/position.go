@@ -15,14 +15,14 @@ import (
 	"github.com/rollway/rollway/internal/logfile"
 )
 
-// pinned is how long Rotate and Reopen wait for the Write that Prepare announced.
+// pinned bounds the wait of Rotate and Reopen for the Write that Prepare announced.
 const pinned = time.Second
 
-// Prepare returns where the next Write, of n bytes, will begin: the file, by the
-// numbers that identify it to the operating system, and the offset. It first does what
-// that Write would do, such as a rotation. Rotate and Reopen wait for the Write, for a
-// second at most. The result is wrong if another goroutine or program writes to the
-// file in between. For a file that is not regular the error is errors.ErrUnsupported.
+// Prepare returns where the next Write, of n bytes, will begin: the file, by the numbers
+// that identify it to the operating system, and the offset. It first does what that Write
+// would do, such as a rotation. Rotate and Reopen wait for the Write, for a second at most.
+// The result is wrong if another goroutine or program writes to the file in between. For a
+// file that is not regular the error is errors.ErrUnsupported.
 func (f *File) Prepare(n int) (volume, inode uint64, offset int64, err error) {
 	err = f.call("prepare", f.lock, func() error {
 		if !f.io.regular {
@@ -48,7 +48,6 @@ func (f *File) Prepare(n int) (volume, inode uint64, offset int64, err error) {
 	return volume, inode, offset, err
 }
 
-// unpin wakes the calls that wait for the Write that Prepare has announced.
 func (f *File) unpin() {
 	if f.io.pin != nil {
 		close(f.io.pin)
@@ -56,7 +55,6 @@ func (f *File) unpin() {
 	}
 }
 
-// lockUnpinned takes the turn when no Write is announced.
 func (f *File) lockUnpinned(ctx context.Context) error {
 	timeout := time.After(pinned)
 	for {
@@ -78,13 +76,13 @@ func (f *File) lockUnpinned(ctx context.Context) error {
 	}
 }
 
-// Holds returns how many of the first bytes of p are at the offset of the file with
-// these numbers, which Prepare returned, perhaps to an earlier process. The file may be
-// the current one, a rotated one, also if another program rotated it within its folder,
-// or one that was compressed since; then the offset counts uncompressed bytes. Holds
-// compares up to the first difference or the end of the file, and then goes back to a
-// line end, because numbers are reused and different lines may begin alike. It returns
-// 0 if there is no such file. With an error, n is the result up to it.
+// Holds returns how many of the first bytes of p are at the offset of the file with these
+// numbers, which Prepare returned, perhaps to an earlier process. The file may be the
+// current one, a rotated one, even if another program rotated it within its folder, or a
+// compressed one; then the offset counts uncompressed bytes. Holds compares up to the first
+// difference or the end of the file, and then goes back to a line end, because numbers are
+// reused and different lines may begin alike. It returns 0 if there is no such file. With
+// an error, n is the result up to it.
 func (f *File) Holds(volume, inode uint64, offset int64, p []byte) (n int, err error) {
 	if !f.enter(0) {
 		return 0, f.fail("look for lines", os.ErrClosed)
@@ -111,8 +109,8 @@ func (f *File) Holds(volume, inode uint64, offset int64, p []byte) (n int, err e
 	return n, f.failed("look for lines", err)
 }
 
-// holds looks through the folders of the series once. With fs.ErrNotExist, a file
-// was compressed or rotated meanwhile.
+// holds searches the folders of the series once. With fs.ErrNotExist, a file was compressed
+// or rotated meanwhile.
 func (s series) holds(c Compressor, volume, inode uint64, offset int64, p []byte) (n int, err error) {
 	var errs []error
 	for _, folder := range slices.Compact([]string{s.folder, filepath.Dir(s.path)}) {
@@ -148,8 +146,8 @@ func (s series) holds(c Compressor, volume, inode uint64, offset int64, p []byte
 	return n, errors.Join(errs...)
 }
 
-// compare returns how many bytes of the whole lines that p begins with are at
-// the offset of the file at path, which is compressed if ext is not empty.
+// compare returns how many bytes of the whole lines that p begins with are at the offset of
+// the file at path, which is compressed if ext is not empty.
 func compare(path, ext string, c Compressor, offset int64, p []byte) (n int, err error) {
 	defer recovered(&err)
 	file, err := os.Open(path)

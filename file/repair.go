@@ -22,7 +22,6 @@ import (
 //	NAME.gz.part             becomes NAME.gz if it is whole; else it is removed
 //	NAME of no bytes         is removed: its rename was never completed
 
-// repair ends what a crash has interrupted for x.
 func (m *maintenance) repair(x *rotatedFile) (did bool, err error) {
 	both := x.plain != "" && x.compressed != ""
 	if len(x.partials) == 0 && !both {
@@ -49,7 +48,6 @@ func (m *maintenance) repair(x *rotatedFile) (did bool, err error) {
 	return true, nil
 }
 
-// removeEmpty removes x if it is a plain file of no bytes.
 func (m *maintenance) removeEmpty(x *rotatedFile) (did bool, err error) {
 	if x.plain == "" || x.size > 0 {
 		return false, nil
@@ -61,7 +59,7 @@ func (m *maintenance) removeEmpty(x *rotatedFile) (did bool, err error) {
 	return true, nil
 }
 
-// keepOne decides between src, which is x.plain, and its compressed copy.
+// keepOne keeps src, which is x.plain, or its compressed copy.
 func (m *maintenance) keepOne(x *rotatedFile, src io.Reader) error {
 	copied, err := openFile(x.compressed, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,8 +88,8 @@ func (m *maintenance) keepOne(x *rotatedFile, src io.Reader) error {
 	return nil
 }
 
-// finish completes or removes an unfinished copy. The caller has locked x.plain, if
-// that exists.
+// finish completes or removes an unfinished copy. The caller has locked x.plain, if it
+// exists.
 func (m *maintenance) finish(x *rotatedFile, path string) error {
 	f, err := acquireNamed(path)
 	if err != nil {
@@ -119,7 +117,6 @@ func (m *maintenance) finish(x *rotatedFile, path string) error {
 	return m.clear(path)
 }
 
-// clear removes a leftover of a crash.
 func (m *maintenance) clear(path string) error {
 	err := remove(path)
 	if err == nil {
@@ -128,16 +125,15 @@ func (m *maintenance) clear(path string) error {
 	return err
 }
 
-// unreadable reports whether err leaves the contents of a file unknown: the disk
-// failed, or the compression is not supported here.
+// unreadable reports whether err leaves the contents of a file unknown: the disk failed, or
+// the compression is unknown.
 func unreadable(err error) bool {
 	_, failed := errors.AsType[*fs.PathError](err)
 	return failed || errors.Is(err, errUnknownCompression)
 }
 
-// covers reports whether packed, uncompressed to its end, has all bytes of plain. It may
-// have more: a power cut may have cut plain, which, unlike packed, was perhaps never
-// synced.
+// covers reports whether packed, uncompressed, has all bytes of plain. It may have more: a
+// power cut may have cut plain, which perhaps was never synced.
 func (m *maintenance) covers(plain, packed io.Reader, ext string) (all bool, err error) {
 	defer recovered(&err)
 	unpacked, err := uncompress(&reader{m.ctx, packed}, ext, m.f.opt.Compress)

@@ -10,8 +10,7 @@ import (
 	"github.com/rollway/rollway/internal/logfile"
 )
 
-// prune removes the oldest files beyond the bounds of Options. It returns the rest of
-// list.
+// prune removes the oldest files beyond the bounds of Options and returns the rest of list.
 func (m *maintenance) prune(list []*rotatedFile, release func(*os.File)) (left []*rotatedFile, did bool, err error) {
 	o := m.f.opt
 	var total int64
@@ -45,7 +44,6 @@ func (m *maintenance) prune(list []*rotatedFile, release func(*os.File)) (left [
 	return left, did, errors.Join(errs...)
 }
 
-// remove removes all files of x, unless a process writes them.
 func (x *rotatedFile) remove(release func(*os.File)) error {
 	for _, path := range append([]string{x.plain, x.compressed}, x.partials...) {
 		if path == "" {
@@ -61,8 +59,7 @@ func (x *rotatedFile) remove(release func(*os.File)) error {
 // errBusy is the error for a file that is still being written.
 var errBusy = errors.New("another process has it open")
 
-// acquire opens a rotated file, for writing if its permissions allow that, and locks
-// it.
+// acquire opens a rotated file, for writing if permitted, and locks it.
 func acquire(path string) (*os.File, error) {
 	f, err := openFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrPermission) {
@@ -92,8 +89,8 @@ func acquireNamed(path string) (*os.File, error) {
 	return f, err
 }
 
-// removeUnused removes a file that no process writes, and with empty only one of no
-// bytes. A missing file is not an error. release, if not nil, frees its blocks.
+// removeUnused removes a file that no process writes, and with empty only one of no bytes.
+// A missing file is not an error. release, if not nil, frees its blocks.
 func removeUnused(path string, empty bool, release func(*os.File)) error {
 	f, err := acquire(path)
 	switch {
@@ -115,7 +112,6 @@ func removeUnused(path string, empty bool, release func(*os.File)) error {
 	return err
 }
 
-// remove removes a file, if it exists.
 func remove(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -126,8 +122,7 @@ func remove(path string) error {
 const (
 	// releasePiece is how many bytes of a removed file are freed at a time.
 	releasePiece = 4 << 20
-	// releasePause follows each piece: 4 MiB in 5 ms is faster than a log is
-	// written.
+	// releasePause follows each piece: 4 MiB in 5 ms is faster than a log is written.
 	releasePause = 5 * time.Millisecond
 )
 
@@ -148,7 +143,6 @@ func (m *maintenance) release(f *os.File) {
 }
 
 // pruneNow makes room for a Write that found the disk full, and reports whether it did.
-// It waits only briefly for an active pass.
 func (m *maintenance) pruneNow() bool {
 	for end := time.Now().Add(stopTimeout); !m.maintaining.TryLock(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {

@@ -14,16 +14,14 @@ import (
 	"github.com/rollway/rollway/internal/logfile"
 )
 
-// Before it writes, a Write follows a file that was moved, and rotates one that is full
-// or due. The caller has the turn.
-
-// grace is how long a path may name nothing before the file is created again: programs
-// that move a log away create the new one right after, and logrotate would move away a
-// file that it finds there.
+// grace is how long a path may name nothing before the file is created again: programs that
+// move a log away create the new one right after, and logrotate would move away a file that
+// it finds there.
 const grace = time.Second
 
-// ready prepares a file for n more bytes: the one in use, unless it has failed.
-// If following or rotating it fails, the Write goes to the file in use.
+// ready prepares a file for n more bytes: it replaces one that has failed, follows one that
+// was moved, and rotates one that is full or due. If following or rotating fails, the Write
+// goes to the file in use. The caller has the turn.
 func (f *File) ready(now time.Time, n int64) error {
 	if !f.io.regular {
 		return f.repairTail()
@@ -68,7 +66,7 @@ func (f *File) rotateIfDue(now time.Time, n int64) {
 	f.io.backoff, f.io.nextTry = 0, time.Time{}
 }
 
-// check checks whether the path still names the open file.
+// check checks that the path still names the open file.
 func (f *File) check(now time.Time) {
 	f.io.nextCheck = now.Add(f.every)
 	size, same, err := f.locations[f.io.at].Look(f.io.f)
@@ -110,8 +108,8 @@ func (f *File) check(now time.Time) {
 	}
 }
 
-// Rotate ends the file now and begins a new one, which the next Write goes to.
-// An empty file is left as it is. If it fails, the file stays in use.
+// Rotate ends the file now and begins a new one for the next Write. An empty file is left
+// as it is. If it fails, the file stays in use.
 func (f *File) Rotate() error {
 	return f.call("rotate", f.lockUnpinned, f.rotateNow)
 }
@@ -132,7 +130,7 @@ func (f *File) rotateNow() error {
 	return f.rotate(time.Now())
 }
 
-// rotate gives the file its own name and opens a new one at the path.
+// rotate renames the file and opens a new one at the path.
 func (f *File) rotate(now time.Time) error {
 	err := f.tryRotate(now)
 	if errors.Is(err, errOvertaken) {
@@ -141,7 +139,6 @@ func (f *File) rotate(now time.Time) error {
 	return err
 }
 
-// errOvertaken means that another process has rotated meanwhile.
 var errOvertaken = errors.New("another process has rotated")
 
 func (f *File) tryRotate(now time.Time) error {
@@ -195,8 +192,8 @@ func (f *File) renameAside(here fs.FileInfo, now time.Time) (string, error) {
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return "", err
 	}
-	// Later than the previous one, also after the clock was set back a little: the
-	// order of names is the order of rotation.
+	// The order of names is the order of rotation, even after the clock was set back a
+	// little.
 	now = now.Round(0) // wall clock only
 	if f.io.lastRotation.IsZero() {
 		if list, err := f.io.series.list(); err == nil && len(list) > 0 {
@@ -222,9 +219,9 @@ func (f *File) renameAside(here fs.FileInfo, now time.Time) (string, error) {
 	return "", cmp.Or(f.renumber(name, now), errOvertaken)
 }
 
-// renumber renames a file that another process has just created and this one has moved
-// to name by mistake: the number in name is another file's. It is a rotated file now,
-// which that process may compress or remove at any moment.
+// renumber renames a file that another process has just created, and that this one has
+// moved to name by mistake: the number in name is another file's. That process may compress
+// or remove it at any moment.
 func (f *File) renumber(name string, now time.Time) error {
 	other, err := openFile(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -243,7 +240,6 @@ func (f *File) renumber(name string, now time.Time) error {
 	return err
 }
 
-// moveAway renames the file at the path to the first free name from now on.
 func (f *File) moveAway(now time.Time, inode uint64) (name string, err error) {
 	s := f.io.series
 	for range 100 {
@@ -256,8 +252,8 @@ func (f *File) moveAway(now time.Time, inode uint64) (name string, err error) {
 	return "", err
 }
 
-// successor opens a new file at the path, with the permissions and the owner of
-// the old one.
+// successor opens a new file at the path, with the permissions and the owner of the old
+// one.
 func (f *File) successor(old fs.FileInfo, now time.Time) (target, error) {
 	mode := os.O_RDWR | appending(f.opt.exclusive())
 	if f.io.writeOnly {
@@ -282,8 +278,7 @@ func (f *File) successor(old fs.FileInfo, now time.Time) (target, error) {
 	return target{}, err
 }
 
-// inherit gives a file that takes the place of an old one its owner and
-// permissions.
+// inherit gives a file the owner and permissions of the one that it replaces.
 func (f *File) inherit(file *os.File, old fs.FileInfo) {
 	// The owner first: a change of it clears setuid bits.
 	err := errors.Join(keepOwner(file, old), file.Chmod(old.Mode().Perm()))

@@ -2,7 +2,6 @@ package file
 
 import "time"
 
-// day is the longest interval that starts over at midnight.
 const day = 24 * time.Hour
 
 // due returns when to rotate a file whose latest line is from t: the first boundary after
@@ -30,9 +29,8 @@ func (o Options) due(t time.Time) time.Time {
 	return next
 }
 
-// overdue reports whether a rotation due at that time is to happen now. A clock
-// that was set back may have left due too far in the future: then anew is true, and
-// due has to be computed again.
+// overdue reports whether to rotate a file now that is due. anew means that due is too far
+// in the future, as the clock was set back, and has to be computed again.
 func (o Options) overdue(due, now time.Time) (rotate, anew bool) {
 	if due.IsZero() {
 		return false, false

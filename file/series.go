@@ -27,10 +27,8 @@ import (
 // No two files that exist at once have the same number, so names of one moment
 // differ, and a compressed file tells which file it was.
 
-// partial ends the name of a file that is being compressed.
 const partial = ".part"
 
-// A series is the names of the files rotated from one path.
 type series struct {
 	path       string // of the current file
 	folder     string // of the rotated ones
@@ -39,8 +37,7 @@ type series struct {
 	extensions []string // of compressed files
 }
 
-// newSeries returns the names for the file at path, which is not a symbolic
-// link.
+// newSeries returns the names for the file at path, which is no symbolic link.
 func newSeries(path string, o Options) series {
 	folder := cmp.Or(o.Folder, filepath.Dir(path))
 	s := series{path: path, folder: folder, loc: o.Location, extensions: []string{".gz", ".zst"}}
@@ -56,7 +53,6 @@ func newSeries(path string, o Options) series {
 	return s
 }
 
-// member is what a name says.
 type member struct {
 	time       time.Time
 	inode      uint64
@@ -64,7 +60,6 @@ type member struct {
 	partial    bool
 }
 
-// name returns the name of m, without the folder.
 func (s series) name(m member) string {
 	name := fmt.Sprintf("%s-%s-%x%s%s", s.stem, m.time.Format(logfile.Stamp), m.inode, s.ext, m.compressed)
 	if m.partial {
@@ -73,8 +68,8 @@ func (s series) name(m member) string {
 	return name
 }
 
-// parse reads a name. For a name that name never returns it reports false and what
-// could be read.
+// parse reads a name. For one that name never returns it reports false and what could be
+// read.
 func (s series) parse(name string) (m member, ok bool) {
 	rest, ok := strings.CutPrefix(name, s.stem+"-")
 	dash := strings.LastIndexByte(rest, '-') // a zone may have another before it
@@ -96,7 +91,6 @@ func (s series) parse(name string) (m member, ok bool) {
 	return m, known && s.name(m) == name
 }
 
-// rotatedFile is one rotated file in all its forms.
 type rotatedFile struct {
 	time       time.Time // of its rotation
 	plain      string    // paths, "" if it does not exist
@@ -105,7 +99,6 @@ type rotatedFile struct {
 	size       int64 // bytes of plain and compressed
 }
 
-// gone reports whether only unfinished copies are left.
 func (x *rotatedFile) gone() bool { return x.plain == "" && x.compressed == "" }
 
 // list returns the series from old to new. Files with a time in the future count as the

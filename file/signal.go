@@ -8,10 +8,9 @@ import (
 )
 
 // ReopenOn calls Reopen when the process gets one of the signals, for logrotate's
-// postrotate script: f.ReopenOn(syscall.SIGHUP). Otherwise a File handles no signals.
-// It ends with stop, which does not wait and may be called again, or with Close. The
-// errors of Reopen go to Options.OnError. Windows has no SIGHUP; there a File notices
-// at its next check that it was moved.
+// postrotate script: f.ReopenOn(syscall.SIGHUP). It ends with Close or with stop, which
+// does not wait and may be called again. Errors go to Options.OnError. Windows has no
+// SIGHUP; there a File notices at its next check that it was moved.
 func (f *File) ReopenOn(signals ...os.Signal) (stop func()) {
 	if len(signals) == 0 || !f.maintenance.watch() {
 		return func() {}
@@ -23,9 +22,8 @@ func (f *File) ReopenOn(signals ...os.Signal) (stop func()) {
 	}, f.maintenance.stop, f.maintenance.running.Done, signals...)
 }
 
-// onSignal calls f, one call at a time, when the process gets one of the signals. It
-// ends when stop is called or closed is closed, and then calls ended. stop does not
-// wait.
+// onSignal calls f, one call at a time, on one of the signals, until stop is called or
+// closed is closed; then it calls ended. stop does not wait.
 func onSignal(f func(), closed <-chan struct{}, ended func(), signals ...os.Signal) (stop func()) {
 	got := make(chan os.Signal, 1)
 	stopped := make(chan struct{})

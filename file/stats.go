@@ -10,13 +10,12 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// Stats is a snapshot of a File's counters; lines unless said otherwise. A
-// File drops nothing: at every moment Accepted = Written + Pending.
+// Stats is a snapshot of a File's counters; lines unless said otherwise. A File drops
+// nothing: always Accepted = Written + Pending.
 //
-// A line is accepted when a Write begins, and Pending until that Write returns.
-// A Write that fails hands the lines after its n back to the caller:
-// they leave Pending, and with it Accepted, and are counted in Returned. Sent
-// again, they are accepted again. So Accepted may fall.
+// A line is accepted when a Write begins, and Pending until that Write returns. A Write
+// that fails returns the lines after its n to the caller: they leave Pending and Accepted
+// and are counted in Returned. Sent again, they are accepted again. So Accepted may fall.
 type Stats struct {
 	line.Ledger
 	Returned uint64 // handed back by a Write that failed
@@ -70,7 +69,7 @@ func (f *File) countError(err error) {
 	f.count(func(s *Stats) { s.Errors++; s.LastError, s.LastErrorTime = err, now })
 }
 
-// fail names the call and the file before err, which may name the file already.
+// fail names the call and the file, unless err is a PathError.
 func (f *File) fail(call string, err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok && pe == err {
 		return fmt.Errorf("file: %w", err)
@@ -78,7 +77,6 @@ func (f *File) fail(call string, err error) error {
 	return fmt.Errorf("file: %s %s: %w", call, f.path, err)
 }
 
-// topic is a kind of error. OnError gets each at most once a minute, and notes always.
 type topic int
 
 const (
@@ -101,14 +99,13 @@ const (
 	removing
 )
 
-// tell counts an error that fails no call and passes it on.
+// tell counts an error that fails no call and reports it.
 func (f *File) tell(of topic, err error) {
 	f.countError(err)
 	f.teller.Tell(int(of), err)
 }
 
-// notice tells OnError what the owner of the file should know and is no error. It
-// reports false if OnError will not hear of it.
+// notice reports to OnError what is no error. It returns false if OnError will not get it.
 func (f *File) notice(of topic, format string, args ...any) bool {
 	return f.teller.Tell(int(of), fmt.Errorf("file: "+format, args...))
 }

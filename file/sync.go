@@ -11,8 +11,7 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 )
 
-// fsyncs is the results of fsync on one open file. After a failure fsync is not called
-// again.
+// fsyncs is the results of fsync on one open file. After a failure it is not called again.
 type fsyncs struct {
 	f      *os.File
 	dirty  atomic.Bool           // bytes were written since the last by interval
@@ -20,7 +19,6 @@ type fsyncs struct {
 	lost   atomic.Pointer[error] // of the one that failed
 }
 
-// failure returns the error of the call that failed.
 func (s *fsyncs) failure() error {
 	if err := s.lost.Load(); err != nil {
 		return *err
@@ -28,10 +26,8 @@ func (s *fsyncs) failure() error {
 	return nil
 }
 
-// lose records err as the error of the call that failed.
 func (s *fsyncs) lose(err error) { s.lost.Store(&err) }
 
-// owedSync is a rotated file that may not be on the disk yet.
 type owedSync struct {
 	path string
 	open *fsyncs // nil if it is closed
@@ -45,7 +41,6 @@ const (
 	slowSync = time.Second
 )
 
-// finishOld takes over a file that is no longer the current one.
 func (m *maintenance) finishOld(old target) error {
 	if !old.regular {
 		return old.close()
@@ -76,8 +71,8 @@ func (m *maintenance) finishOld(old target) error {
 	return err
 }
 
-// syncOwed calls fsync on rotated files and closes them: on all, or on those that do
-// not wait for Sync.
+// syncOwed calls fsync on rotated files and closes them: on all, or on those that do not
+// wait for Sync.
 func (m *maintenance) syncOwed(all bool) {
 	m.syncing <- struct{}{}
 	defer func() { <-m.syncing }()
@@ -92,7 +87,6 @@ func (m *maintenance) syncOwed(all bool) {
 	}
 }
 
-// nextOwed returns the next file for syncOwed.
 func (m *maintenance) nextOwed(all bool) (s owedSync, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,8 +119,7 @@ func (m *maintenance) syncRotated(s owedSync) error {
 	return errors.Join(m.fsync(s.open.f), s.open.f.Close())
 }
 
-// lose tells OnError of an fsync that failed, and makes the next Sync or Close return
-// its error.
+// lose reports an fsync that failed to OnError and to the next Sync or Close.
 func (m *maintenance) lose(err error) {
 	m.mu.Lock()
 	m.failed = errors.Join(m.failed, err)
@@ -134,7 +127,6 @@ func (m *maintenance) lose(err error) {
 	m.f.tell(syncing, m.f.fail("sync", err))
 }
 
-// popFailure returns the errors given to lose since the last call.
 func (m *maintenance) popFailure() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,7 +135,6 @@ func (m *maintenance) popFailure() error {
 	return err
 }
 
-// sync calls fsync on the current file, unless a call has failed before.
 func (m *maintenance) sync(s *fsyncs) error {
 	m.syncing <- struct{}{}
 	defer func() { <-m.syncing }()
@@ -163,8 +154,7 @@ func (m *maintenance) sync(s *fsyncs) error {
 	return err
 }
 
-// syncByInterval calls fsync on the current file and on those just rotated, while
-// Writes continue.
+// syncByInterval calls fsync on the current file and on those just rotated.
 func (m *maintenance) syncByInterval() {
 	alarm := time.AfterFunc(time.Hour, func() {
 		m.f.notice(stalling, "%s: an fsync in the background has not returned for %v", m.f.path, slowSync)
@@ -192,8 +182,7 @@ func (m *maintenance) syncByInterval() {
 	}
 }
 
-// syncFolders makes the names in folders durable. It skips folders without read
-// permission.
+// syncFolders makes the names in folders durable. It skips folders without read permission.
 func syncFolders(folders ...string) error {
 	var errs []error
 	for _, folder := range slices.Compact(folders) {

@@ -15,13 +15,12 @@ var broken = []error{
 	syscall.ENOTCONN, // a file system in user space whose process has ended
 }
 
-// nonblock has opening a named pipe fail where it would wait for a reader.
+// nonblock makes opening a named pipe without a reader fail and not wait.
 const nonblock = syscall.O_NONBLOCK
 
-// isUnread reports whether err is what that returns.
+// isUnread reports whether err is the error of opening a pipe without a reader.
 func isUnread(err error) bool { return errors.Is(err, syscall.ENXIO) }
 
-// keepOwner gives f the owner that old has.
 func keepOwner(f *os.File, old fs.FileInfo) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/rollway/rollway/internal/logfile"
 )
 
-// A target is an open file, what it supports, and its state.
 type target struct {
 	f         *os.File
 	real      string    // the path of a regular file without symbolic links
@@ -40,8 +39,8 @@ type target struct {
 	failed   bool             // the latest write of tail failed: bytes may be left after the end
 }
 
-// standard returns the standard stream that path means, or nil. Opening the path would
-// fail for a descriptor that is a socket, and would give a file a second offset.
+// standard returns the standard stream that path means, or nil. Opening the path would fail
+// for a socket, and give a file a second offset.
 func standard(path string) *os.File {
 	switch path {
 	case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
@@ -52,7 +51,7 @@ func standard(path string) *os.File {
 	return nil
 }
 
-// openTarget opens path for appending, or with alone for a Tail.
+// openTarget opens path for appending, or with exclusive for a Tail.
 func openTarget(path string, perm fs.FileMode, exclusive bool) (target, error) {
 	if f := standard(path); f != nil {
 		return target{f: f, std: true}, nil
@@ -114,7 +113,6 @@ func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return disk.OpenFile(path, flag, perm)
 }
 
-// appending returns the open flag of a file, none for a Tail, which writes at offsets.
 func appending(exclusive bool) int {
 	if exclusive {
 		return 0
@@ -122,7 +120,6 @@ func appending(exclusive bool) int {
 	return os.O_APPEND
 }
 
-// measure returns the size of a regular file, else 0.
 func (t target) measure() int64 {
 	if !t.regular {
 		return 0
@@ -142,9 +139,8 @@ func (t target) close() error {
 	return errors.Join(t.endTail(), t.f.Close())
 }
 
-// endTail frees the Tail, if there is one, and cuts the file to its length, with no
-// blocks allocated after the end. A file that another program has changed is left
-// alone.
+// endTail frees the Tail, if there is one, and cuts the file to its length, with no blocks
+// after the end. It leaves a file alone that another program has changed.
 func (t target) endTail() error {
 	if t.tail == nil {
 		return nil
@@ -160,8 +156,8 @@ func (t target) endTail() error {
 	return errors.Join(err, t.tail.Free())
 }
 
-// cutTorn removes an unterminated last line, which it reports, and returns its
-// length. The file is locked exclusively, because another writer may be within a line.
+// cutTorn removes and reports an unterminated last line, and returns its length. The file
+// is locked exclusively: another writer may be within a line.
 func (f *File) cutTorn(t target) (cut int64, err error) {
 	info, err := t.f.Stat()
 	if err != nil {
@@ -187,10 +183,9 @@ func (f *File) cutTorn(t target) (cut int64, err error) {
 	return cut, nil
 }
 
-// truncateLast removes the last n bytes of the file, which are the last that this
-// descriptor wrote. It reports false if it must not, as something else comes
-// after them or this is not a file, or if it cannot. What a failed write of a
-// Tail has left is removed by inspect.
+// truncateLast removes the last n bytes of the file, which this descriptor wrote. It
+// reports false if it cannot, or if something else comes after them. For a Tail, inspect
+// does it.
 func (t target) truncateLast(n int64) bool {
 	if !t.regular || t.tracked {
 		return false
@@ -208,8 +203,8 @@ func (t target) truncate(size int64) error {
 	if err == nil || runtime.GOOS != "windows" {
 		return err
 	}
-	// A Windows handle for appending cannot cut; one by the name can, if the
-	// name still means this file.
+	// A Windows handle for appending cannot cut; one by the name can, if that is still its
+	// name.
 	if _, same, _ := logfile.NewPath(t.f.Name()).Look(t.f); same {
 		return os.Truncate(t.f.Name(), size)
 	}

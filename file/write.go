@@ -15,8 +15,8 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// Write appends the lines in p; see File for its contract. A missing last
-// newline is added. It does not keep p.
+// Write appends the lines in p; see File for its contract. A missing last newline is added.
+// It does not keep p.
 func (f *File) Write(p []byte) (int, error) {
 	whole := p
 	if len(p) > 0 && p[len(p)-1] != '\n' {
@@ -26,20 +26,19 @@ func (f *File) Write(p []byte) (int, error) {
 	return int(n), err
 }
 
-// WriteBuffers appends the lines in the buffers, each of which ends with a
-// newline. It returns how many of their bytes are in the file: all of them, or
-// up to a line end and an error; the caller writes the rest again. Buffers that fit one
-// file together are one write. MaxSize splits it between two buffers: each buffer is in
-// one file, as each Write is.
+// WriteBuffers appends the lines in the buffers, each of which ends with a newline. It
+// returns how many of their bytes are in the file: all of them, or up to a line end and an
+// error; the caller writes the rest again. Buffers that fit one file are one write. Each
+// buffer is in one file, as each Write is.
 //
-// With Mode Direct, a buffer of 1 MiB or more is written as it is, without a
-// copy, if it begins at a multiple of 4096 bytes and has 4096 bytes of capacity
-// after its end: WriteBuffers may overwrite these. Before such a buffer, spaces
-// before the last newline or a blank line of them may fill the file's last
-// block. While WriteBuffers runs, it may change a buffer's last byte.
+// With Mode Direct, a buffer of 1 MiB or more is written as it is, without a copy, if it
+// begins at a multiple of 4096 bytes and has 4096 bytes of capacity after its end:
+// WriteBuffers may overwrite these, and change the last byte while it runs. Before such a
+// buffer, spaces before the last newline or a blank line of them may fill the file's last
+// block.
 //
-// The caller gives the number of lines: counting them would take a third of the time of
-// a large write.
+// The caller gives the number of lines: counting takes a third of the time of a large
+// write.
 func (f *File) WriteBuffers(buffers [][]byte, lines uint64) (n int64, err error) {
 	for i, b := range buffers {
 		if len(b) > 0 && b[len(b)-1] != '\n' {
@@ -49,8 +48,8 @@ func (f *File) WriteBuffers(buffers [][]byte, lines uint64) (n int64, err error)
 	return f.writeLines(buffers, countBytes(buffers), lines, true)
 }
 
-// writeLines appends buffers and counts the result. The first size bytes and the lines
-// are the caller's.
+// writeLines appends buffers and counts the result. The first size bytes and the lines are
+// the caller's.
 func (f *File) writeLines(buffers [][]byte, size int64, lines uint64, inPlace bool) (n int64, err error) {
 	if !f.enter(lines) {
 		return 0, f.fail("write", os.ErrClosed)
@@ -84,12 +83,12 @@ func countLines(buffers [][]byte) (lines uint64) {
 	return lines
 }
 
-// attempts is how many files a write tries: the one in use, a new one in the
-// same folder, one in Options.Failover.
+// attempts is how many files a write tries: the one in use, a new one in the same folder,
+// one in Options.Failover.
 const attempts = 3
 
-// write appends todo, which it changes. It returns how many bytes of it are in
-// files to stay: whole lines. The turn is held.
+// write appends todo, which it changes, and returns how many bytes of whole lines are there
+// to stay. The caller has the turn.
 func (f *File) write(todo [][]byte, inPlace bool) (n int64, err error) {
 	defer clear(todo)
 	defer f.unpin()
@@ -122,8 +121,8 @@ func (f *File) spaceFor(length int, inPlace bool) int64 {
 	return int64(length)
 }
 
-// fitting returns the buffers at the front of bufs that go to the file in use:
-// at least one, and all of them after Prepare.
+// fitting returns the buffers at the front of bufs that go to the file in use: at least
+// one, and all of them after Prepare.
 func (f *File) fitting(bufs [][]byte, inPlace bool) [][]byte {
 	if f.opt.MaxSize == 0 || f.io.pin != nil {
 		return bufs
@@ -137,8 +136,8 @@ func (f *File) fitting(bufs [][]byte, inPlace bool) [][]byte {
 	return bufs
 }
 
-// append appends bufs to the file in use. It returns how many of their bytes are
-// there to stay: whole lines.
+// append appends bufs to the file in use and returns how many bytes of whole lines are
+// there to stay.
 func (f *File) append(bufs [][]byte, inPlace bool) (n int64, err error) {
 	from := f.io.size
 	n, err = f.put(bufs, inPlace)
@@ -159,8 +158,8 @@ func (f *File) append(bufs [][]byte, inPlace bool) (n int64, err error) {
 	return n, err
 }
 
-// cutBack deals with the first n bytes of bufs being in the file. It returns the
-// length of the whole lines.
+// cutBack returns the length of the whole lines in the first n bytes of bufs, which are in
+// the file, and removes or notes the rest.
 func (f *File) cutBack(bufs [][]byte, n int64) int64 {
 	end := lineEnd(bufs, n)
 	if torn := n - end; torn > 0 {
@@ -177,8 +176,8 @@ func (f *File) cutBack(bufs [][]byte, n int64) int64 {
 	return end
 }
 
-// withdraw removes the last n bytes of lines, which begin at from and did not
-// get to the disk.
+// withdraw removes the last n bytes of lines, from byte from on, which did not get to the
+// disk.
 func (f *File) withdraw(from, n int64) {
 	var err error
 	switch {
@@ -195,7 +194,6 @@ func (f *File) withdraw(from, n int64) {
 	}
 }
 
-// repairTail makes sure that the file ends with a newline.
 func (f *File) repairTail() error {
 	if f.io.bad != nil {
 		return nil
@@ -221,8 +219,8 @@ func (f *File) repairTail() error {
 
 var newline = []byte{'\n'}
 
-// syncFile forces the file in use and its name to the disk, unless an fsync of
-// it has failed before. After a failure the file is not written any more.
+// syncFile forces the file in use and its name to the disk, unless an fsync has failed
+// before. After a failure the file is not written any more.
 func (f *File) syncFile() error {
 	if !f.io.regular {
 		return nil
@@ -238,7 +236,6 @@ func (f *File) syncFile() error {
 	return err
 }
 
-// sync is syncFile for rotated files too.
 func (f *File) sync() error {
 	err := f.syncFile()
 	f.maintenance.syncOwed(true)
@@ -249,7 +246,6 @@ func (f *File) sync() error {
 	return errors.Join(err, lost)
 }
 
-// countBytes returns the number of bytes in bufs.
 func countBytes(bufs [][]byte) (n int64) {
 	for _, b := range bufs {
 		n += int64(len(b))
@@ -257,8 +253,7 @@ func countBytes(bufs [][]byte) (n int64) {
 	return n
 }
 
-// skip removes n bytes and empty buffers from the front of bufs, which it
-// changes.
+// skip removes n bytes and empty buffers from the front of bufs, which it changes.
 func skip(bufs [][]byte, n int64) [][]byte {
 	for len(bufs) > 0 && (n > 0 || len(bufs[0]) == 0) {
 		k := min(int64(len(bufs[0])), n)
@@ -270,8 +265,7 @@ func skip(bufs [][]byte, n int64) [][]byte {
 	return bufs
 }
 
-// lineEnd returns the length of the whole lines in the first n bytes of bufs,
-// each of which ends with a newline.
+// lineEnd returns the length of the whole lines in the first n bytes of bufs.
 func lineEnd(bufs [][]byte, n int64) (end int64) {
 	for _, b := range bufs {
 		if n < int64(len(b)) {

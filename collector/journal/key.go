@@ -212,7 +212,7 @@ func (j *Journal) repeatLocked(k keyed, b *Batch) (Receipt, error) {
 //	Key section of a frame: per key
 //	       0     2  length n of the key, at most 511; 8000h more if there is a number of events
 //	       2     4  index of the key's first record in the frame
-//	       6     4  number of records stored under the key, also in the frames behind
+//	       6     4  number of records stored under the key, also in the next frames
 //	      10     8  time of the append
 //	      18     4  number of events that the records are of, only where rules or limits left some out
 //	   18/22     n  the key

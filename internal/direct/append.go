@@ -8,16 +8,12 @@ import (
 	"syscall"
 )
 
-// Mode is how bytes get to the disk.
 type Mode int
 
 const (
-	// Buffered leaves it to the system.
 	Buffered Mode = iota
-	// Direct bypasses the page cache (O_DIRECT).
 	Direct
-	// Uncached goes through the page cache and leaves nothing there
-	// (RWF_DONTCACHE, Linux 6.14).
+	// Uncached leaves nothing in the page cache (RWF_DONTCACHE, Linux 6.14).
 	Uncached
 )
 
@@ -37,8 +33,8 @@ type Appender struct {
 	rest [][]byte // of one WriteBuffers
 }
 
-// NewAppender appends to f Uncached, or Buffered. The error wraps
-// errors.ErrUnsupported where the system does not support the mode.
+// NewAppender appends to f Uncached, or Buffered. The error wraps errors.ErrUnsupported for
+// a mode that the system does not support.
 func NewAppender(f *os.File, m Mode) (*Appender, error) {
 	a := &Appender{f: f}
 	if m == Direct {
@@ -48,7 +44,7 @@ func NewAppender(f *os.File, m Mode) (*Appender, error) {
 	return a, err
 }
 
-// WriteBuffers appends the buffers, in one system call unless there are too many. It
+// WriteBuffers appends the buffers, in one system call unless there are too many, and
 // returns how many of their bytes are in the file: all of them, or fewer and an error.
 func (a *Appender) WriteBuffers(bufs [][]byte) (n int64, err error) {
 	a.rest = append(a.rest[:0], bufs...)
@@ -60,8 +56,8 @@ func (a *Appender) WriteBuffers(bufs [][]byte) (n int64, err error) {
 // Mode returns the mode in use: Buffered where the system does not support Uncached.
 func (a *Appender) Mode() Mode { return a.sys.mode }
 
-// WriteAt writes b at offset of f, which is prepared for that mode, see Bypass.
-// The error wraps errors.ErrUnsupported if the mode is not supported.
+// WriteAt writes b at offset of f, which is prepared for that mode, see Bypass. The error
+// wraps errors.ErrUnsupported if the mode is not supported.
 func WriteAt(f *os.File, b []byte, offset int64, m Mode) error {
 	if err := Supported(m); err != nil {
 		return err
@@ -75,16 +71,15 @@ func WriteAt(f *os.File, b []byte, offset int64, m Mode) error {
 }
 
 const (
-	// atEnd is the offset that means the descriptor's position: with O_APPEND,
-	// the end of the file.
+	// atEnd is the offset that means the descriptor's position: with O_APPEND, the end.
 	atEnd = -1
 
-	// maxVectors is the most buffers in one system call (IOV_MAX of Linux).
+	// maxVectors bounds the buffers in one system call (IOV_MAX of Linux).
 	maxVectors = 1024
 )
 
-// writeAll writes bufs, which it changes, at offset. It returns how many bytes
-// were written, in whole blocks, and an error if that is not all.
+// writeAll writes bufs, which it changes, at offset, and returns how many bytes were
+// written, in whole blocks, and an error if not all were.
 func (s *system) writeAll(f *os.File, bufs [][]byte, offset int64, block int) (wrote int, err error) {
 	for bufs = skip(bufs, 0); len(bufs) > 0; {
 		at := offset
@@ -108,8 +103,7 @@ func (s *system) writeAll(f *os.File, bufs [][]byte, offset int64, block int) (w
 	return wrote, nil
 }
 
-// skip removes n bytes and empty buffers from the front of bufs, which it changes, and
-// returns the rest.
+// skip removes n bytes and empty buffers from the front of bufs, which it changes.
 func skip(bufs [][]byte, n int) [][]byte {
 	for len(bufs) > 0 && (n > 0 || len(bufs[0]) == 0) {
 		k := min(len(bufs[0]), n)

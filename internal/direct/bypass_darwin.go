@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bypass has f bypass the cache, or not. Any length and offset will do. It is
-// compiled and vetted for darwin, and has not been run there.
+// Bypass sets whether f bypasses the cache. Any length and offset will do. It is vetted for
+// darwin and has not been run there.
 func Bypass(f *os.File, on bool) error {
 	arg := 0
 	if on {

@@ -6,7 +6,6 @@ func allocate(n int) (mapped, used []byte, err error) { return nil, onHeap(n), n
 
 func release([]byte) error { return nil }
 
-// onHeap returns n aligned bytes of the heap.
 func onHeap(n int) []byte {
 	b := make([]byte, n+Align)
 	skip := -address(b) & (Align - 1)

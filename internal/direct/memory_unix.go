@@ -9,11 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// largePage is the size of the system's large pages.
 const largePage = 2 << 20
 
-// allocate maps n bytes. A set that fills large pages begins at the start of one; the
-// bytes mapped before and after used are never touched.
+// allocate maps n bytes. A set that fills large pages begins at the start of one; the rest
+// of the mapping is never touched.
 func allocate(n int) (mapped, used []byte, err error) {
 	room := n
 	if n >= largePage {
@@ -29,9 +28,8 @@ func allocate(n int) (mapped, used []byte, err error) {
 		used = mapped[skip:][:n:n]
 	}
 	if runtime.GOOS == "linux" {
-		// The system looks up and pins each page that it writes from: 2048 pages of
-		// 4 KiB for 8 MiB, while other threads wait for that processor. Without
-		// large pages, small ones work too.
+		// The system looks up and pins each page that it writes from: 2048 pages of 4 KiB
+		// for 8 MiB, while other threads wait for that processor.
 		const hugePages = 14 // unix.MADV_HUGEPAGE, which only Linux has
 		_ = unix.Madvise(used, hugePages)
 	}

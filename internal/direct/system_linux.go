@@ -8,17 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is how Linux writes.
 type system struct {
 	mode    Mode // becomes Buffered if Uncached is not supported
 	vectors vectors
 }
 
-// Supported returns an error if the system does not support the mode.
 func Supported(Mode) error { return nil }
 
-// open switches f to the mode. Offsets, lengths and memory of writes have to be
-// multiples of block. If the system does not report it, 4096 is enough.
+// open switches f to the mode. Offsets, lengths and memory of writes have to be multiples
+// of block; 4096 is enough where the system does not report it.
 func (s *system) open(f *os.File, m Mode) (block int, err error) {
 	s.mode = m
 	if m != Direct {
@@ -69,7 +67,6 @@ func refused(what string, err error) error {
 	return nil
 }
 
-// write makes one system call.
 func (s *system) write(f *os.File, bufs [][]byte, offset int64) (int, error) {
 	if offset == atEnd && s.mode != Uncached {
 		n, err := s.vectors.writev(int(f.Fd()), bufs)
@@ -90,7 +87,6 @@ func (s *system) write(f *os.File, bufs [][]byte, offset int64) (int, error) {
 	return max(n, 0), os.NewSyscallError("pwritev2", err)
 }
 
-// beyondLimit reports whether a write at offset passes RLIMIT_FSIZE.
 func beyondLimit(bufs [][]byte, offset int64) bool {
 	for _, b := range bufs {
 		offset += int64(len(b))

@@ -9,10 +9,8 @@ import (
 	"runtime"
 )
 
-// system is how other systems write: one buffer at a time.
 type system struct{ mode Mode }
 
-// Supported returns an error if the system does not support the mode.
 func Supported(m Mode) error {
 	if m == Uncached || m == Direct && runtime.GOOS != "darwin" {
 		return fmt.Errorf("%v writes on %s: %w", m, runtime.GOOS, errors.ErrUnsupported)
@@ -28,7 +26,6 @@ func (s *system) open(f *os.File, m Mode) (block int, err error) {
 	return 1, err
 }
 
-// Alignment is not to be had here.
 func Alignment(*os.File) (memory, offset int, told bool) { return 0, 0, false }
 
 func (s *system) write(f *os.File, bufs [][]byte, offset int64) (n int, err error) {
@@ -47,5 +44,4 @@ func (s *system) write(f *os.File, bufs [][]byte, offset int64) (n int, err erro
 	return n, nil
 }
 
-// Allocate cannot do it here.
 func Allocate(*os.File, int64, int64) error { return errors.ErrUnsupported }

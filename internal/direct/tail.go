@@ -9,11 +9,10 @@ import (
 	"slices"
 )
 
-// Options configures a Tail.
 type Options struct {
 	Mode Mode
-	// Reserve is how many bytes are allocated at a time ahead of the end, to make
-	// writes faster: below 0 for none; default 64 MiB for Direct, otherwise none.
+	// Reserve is how many bytes are allocated at a time ahead of the end: below 0 for
+	// none; default 64 MiB for Direct, otherwise none.
 	Reserve int64
 
 	chunk   int // see Tail; other values are for tests
@@ -21,12 +20,12 @@ type Options struct {
 }
 
 const (
-	// InPlace is the smallest buffer, in bytes, that is written without a copy. It is
-	// larger where blocks are larger than 512 bytes.
+	// InPlace is the smallest buffer, in bytes, that is written without a copy; more where
+	// blocks are larger than 512 bytes.
 	InPlace = 1 << 20
 
-	// blocksInPlace is the smallest buffer, in blocks, for which one block before it
-	// and one after it add no more than a thousandth.
+	// blocksInPlace is the smallest such buffer in blocks: one block before it and one
+	// after it add at most a thousandth.
 	blocksInPlace = 2048
 
 	defaultChunk   = 8 << 20
@@ -34,8 +33,7 @@ const (
 	stagingSize    = 384 << 10
 )
 
-// A Tail appends to one file. It is not safe for concurrent use. No one else may write to
-// the file meanwhile.
+// A Tail appends to one file that no one else writes to. It is not safe for concurrent use.
 type Tail struct {
 	f       *os.File
 	sys     system
@@ -53,10 +51,9 @@ type Tail struct {
 	padded   int64 // bytes added to the file to fill blocks
 }
 
-// New takes over f, which was opened for reading and writing, without O_APPEND,
-// and is a regular file. With Mode Direct it switches the file to direct I/O; a
-// file system that refuses is an error that wraps errors.ErrUnsupported, and f is
-// unchanged. The caller still owns f.
+// New takes over f, a regular file opened for reading and writing without O_APPEND. With
+// Mode Direct it switches f to direct I/O; if the file system refuses, the error wraps
+// errors.ErrUnsupported and f is unchanged. The caller still owns f.
 func New(f *os.File, o Options) (*Tail, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -82,7 +79,6 @@ func New(f *os.File, o Options) (*Tail, error) {
 	return t, nil
 }
 
-// load reads the last, partly filled block.
 func (t *Tail) load() error {
 	t.carry = int(t.size % int64(t.block))
 	if t.carry == 0 {
@@ -98,8 +94,8 @@ func (t *Tail) load() error {
 	return fmt.Errorf("read the last block of %s: %w", t.f.Name(), err)
 }
 
-// Cut shortens the file to size bytes and removes blocks allocated after that. After an
-// error only Close may be called.
+// Cut shortens the file to size bytes and frees blocks after that. After an error only
+// Close may be called.
 func (t *Tail) Cut(size int64) error {
 	if err := t.truncate(size); err != nil {
 		return err
@@ -107,7 +103,6 @@ func (t *Tail) Cut(size int64) error {
 	return t.load()
 }
 
-// truncate cuts the file, and the blocks allocated after the end.
 func (t *Tail) truncate(size int64) error {
 	t.reserved = 0
 	if err := t.f.Truncate(size); err != nil {
@@ -117,26 +112,23 @@ func (t *Tail) truncate(size int64) error {
 	return nil
 }
 
-// Size returns the size of the file in bytes.
 func (t *Tail) Size() int64 { return t.size }
 
-// Padded returns how many bytes were added to the file because large buffers were
-// written in place.
+// Padded returns how many bytes were added to the file to write large buffers in place.
 func (t *Tail) Padded() int64 { return t.padded }
 
-// Mode returns the mode in use: Buffered where the system does not support Uncached.
+// Mode returns the mode in use: Buffered where Uncached is not supported.
 func (t *Tail) Mode() Mode { return t.sys.mode }
 
-// Write appends p as WriteBuffers does, but never in place: it does not change
-// p.
+// Write appends p as WriteBuffers does, but never in place: it does not change p.
 func (t *Tail) Write(p []byte) (int, error) {
 	n, err := t.WriteBuffers([][]byte{slices.Clip(p)})
 	return int(n), err
 }
 
-// WriteBuffers appends the buffers, each of which ends with a newline, and returns how
-// many of their bytes are in the file: all of them, or fewer and an error. The caller
-// writes the rest again.
+// WriteBuffers appends the buffers, each of which ends with a newline, and returns how many
+// of their bytes are in the file: all of them, or fewer and an error. The caller writes the
+// rest again.
 //
 // With Direct, a buffer of InPlace bytes or more is written without a copy if it is
 // aligned, has Align bytes of capacity after its end and ends with a newline. The bytes
@@ -156,7 +148,6 @@ func (t *Tail) WriteBuffers(bufs [][]byte) (n int64, err error) {
 	return n, err
 }
 
-// fitsInPlace reports whether b is written without a copy.
 func (t *Tail) fitsInPlace(b []byte) bool {
 	if len(b) == 0 || t.block == 1 {
 		return len(b) > 0

@@ -8,17 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// vectors is the list of buffers for a system call. unix.Pwritev2 allocates one for more
-// than eight buffers.
+// vectors is the buffers for a system call. unix.Pwritev2 allocates for more than eight.
 type vectors struct{ list []unix.Iovec }
 
-// pwritev2 is unix.Pwritev2.
 func (v *vectors) pwritev2(fd int, bufs [][]byte, offset int64, flags int) (int, error) {
 	const high = 8*unix.SizeofLong - 1 // where a long has 32 bits, the offset is two of them
 	return v.write(unix.SYS_PWRITEV2, fd, bufs, uintptr(offset), uintptr(uint64(offset)>>high>>1), uintptr(flags))
 }
 
-// writev is unix.Writev, for kernels before 4.6 too.
+// writev is unix.Writev, also for kernels before 4.6.
 func (v *vectors) writev(fd int, bufs [][]byte) (int, error) {
 	return v.write(unix.SYS_WRITEV, fd, bufs, 0, 0, 0)
 }

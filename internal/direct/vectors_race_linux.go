@@ -4,8 +4,7 @@ package direct
 
 import "golang.org/x/sys/unix"
 
-// vectors is empty in a program built with -race: unix.Pwritev2 tells the detector what
-// is read.
+// vectors is empty with -race: unix.Pwritev2 tells the detector what is read.
 type vectors struct{}
 
 func (*vectors) writev(fd int, bufs [][]byte) (int, error) { return unix.Writev(fd, bufs) }

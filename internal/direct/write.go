@@ -6,9 +6,8 @@ import (
 )
 
 // writeInPlace writes the buffers at the front of bufs that need no copy, as many as one
-// system call takes, and before them the last block of the file, filled up. The rest of
-// the last buffer after whole blocks goes through the page cache. It returns how many of
-// their bytes were written.
+// system call takes, after the last block of the file, filled up. The rest of the last
+// buffer goes through the page cache. It returns how many bytes of bufs were written.
 func (t *Tail) writeInPlace(bufs [][]byte) (n int, err error) {
 	base, head, stage := t.size-int64(t.carry), 0, t.stage.Bytes(0)
 	t.iov = t.iov[:0]
@@ -74,7 +73,6 @@ func (t *Tail) openEnd(bufs [][]byte) (end []byte) {
 	return nil
 }
 
-// pad extends b to whole blocks by spaces before its newline.
 func (t *Tail) pad(b []byte) []byte {
 	n := len(b)
 	whole := b[:roundUp(n, t.block)]
@@ -85,7 +83,6 @@ func (t *Tail) pad(b []byte) []byte {
 	return whole
 }
 
-// fill overwrites b with spaces and a newline.
 func fill(b []byte) {
 	for i := range b {
 		b[i] = ' '
@@ -94,9 +91,8 @@ func fill(b []byte) {
 }
 
 // writeStaged copies the front of bufs after the last block of the file and writes both:
-// whole blocks past the page cache, the rest through it. Afterwards the file ends with a
-// newline, unless a line is longer than the stage. It returns how many bytes of bufs were
-// written.
+// whole blocks past the page cache, the rest through it. Then the file ends with a newline,
+// unless a line is longer than the stage. It returns how many bytes of bufs were written.
 func (t *Tail) writeStaged(bufs [][]byte) (n int, err error) {
 	stage, base, end := t.stage.Bytes(0), t.size-int64(t.carry), t.carry
 	for i, b := range bufs {
@@ -131,16 +127,15 @@ func (t *Tail) writeStaged(bufs [][]byte) (n int, err error) {
 	return n, err
 }
 
-// writeBlocks writes t.iov, of size bytes, at offset. It returns how many were written, in
-// whole blocks, and an error if not all were.
+// writeBlocks writes t.iov, of size bytes, at offset; see writeAll.
 func (t *Tail) writeBlocks(offset int64, size int) (wrote int, err error) {
 	t.allocate(offset, int64(size))
 	return t.sys.writeAll(t.f, t.iov, offset, t.block)
 }
 
-// writeEnd writes p, less than a block, at offset, the end of the file. It goes through the
-// page cache. If the block were padded and the file cut afterwards, a program that follows
-// the file would read the padding, and then find the file shorter.
+// writeEnd writes p, less than a block, at the end of the file through the page cache. If
+// the block were padded and the file cut afterwards, a program that follows it would read
+// the padding.
 func (t *Tail) writeEnd(p []byte, offset int64) (wrote int, err error) {
 	if err := Bypass(t.f, false); err != nil {
 		return 0, err
@@ -150,8 +145,7 @@ func (t *Tail) writeEnd(p []byte, offset int64) (wrote int, err error) {
 	return wrote, errors.Join(err, Bypass(t.f, true))
 }
 
-// allocate allocates blocks ahead, if so configured. It ignores errors: a full disk makes
-// the write fail.
+// allocate allocates blocks ahead. It ignores errors: on a full disk the write fails.
 func (t *Tail) allocate(offset, size int64) {
 	if t.reserve <= 0 || offset+size <= t.reserved {
 		return
@@ -163,7 +157,7 @@ func (t *Tail) allocate(offset, size int64) {
 		if errors.Is(err, errors.ErrUnsupported) || t.reserve < Align {
 			t.reserve = 0
 		}
-		// Frees the blocks allocated before the failure: the write needs them.
+		// Frees what was allocated before the failure: the write needs it.
 		if info, err := t.f.Stat(); err == nil {
 			_ = t.f.Truncate(info.Size())
 		}
@@ -172,23 +166,20 @@ func (t *Tail) allocate(offset, size int64) {
 	t.reserved = until
 }
 
-// Close frees memory and the blocks allocated after the end of the file. It does not close
-// the file, which stays in its mode.
+// Close frees memory and the blocks after the end of the file, which stays open.
 func (t *Tail) Close() error {
 	var err error
 	if t.reserved > t.size {
-		// Truncating a file to its size frees the blocks after the end. ext4 punches
-		// no holes there.
+		// Truncating a file to its size frees them. ext4 punches no holes there.
 		err = t.truncate(t.size)
 	}
 	return errors.Join(err, t.Free())
 }
 
-// Free is Close for a file that another program has changed: it does not touch the file.
+// Free is Close for a file that another program has changed: it does not touch it.
 func (t *Tail) Free() error { return t.stage.Free() }
 
-// Restore switches the file back to its mode before New, for further use. A file that is
-// only closed does not need it.
+// Restore switches a file that is used on back to its mode before New.
 func (t *Tail) Restore() error {
 	if t.sys.mode != Direct {
 		return nil

@@ -13,13 +13,11 @@ import (
 // Real is the operating system's file system, as an FS.
 type Real struct{}
 
-// OpenFile is os.OpenFile for a file that can be renamed and removed while it is open, on
-// Windows too.
+// OpenFile is os.OpenFile for a file that can be renamed and removed while it is open.
 func OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return openFile(name, flag, perm)
 }
 
-// SyncData forces the contents of f to the disk; see File.Sync.
 func SyncData(f *os.File) error { return (&realFile{f}).Sync() }
 
 func (Real) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
@@ -30,8 +28,7 @@ func (Real) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	return &realFile{f}, nil
 }
 
-// openRegular opens a regular file with open. It neither changes nor waits for anything
-// else that has the name.
+// openRegular opens a regular file with open, and leaves anything else alone.
 func openRegular(open func(string, int, fs.FileMode) (*os.File, error), name string, flag int, perm fs.FileMode) (*os.File, error) {
 	if noFollow == 0 { // the system has no such flags
 		if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
@@ -59,8 +56,6 @@ func openRegular(open func(string, int, fs.FileMode) (*os.File, error), name str
 	return f, nil
 }
 
-// notFile returns the error for name, which has another mode. cause is the error of open,
-// or nil.
 func notFile(name string, mode fs.FileMode, cause error) error {
 	kind := "a device"
 	switch {
@@ -81,7 +76,6 @@ func notFile(name string, mode fs.FileMode, cause error) error {
 	return &fs.PathError{Op: "open", Path: name, Err: err}
 }
 
-// same implements Sameness.
 func same(f *os.File) (bool, error) {
 	open, err := f.Stat()
 	if err != nil {
@@ -94,7 +88,7 @@ func same(f *os.File) (bool, error) {
 	return err == nil && os.SameFile(open, named), err
 }
 
-// List implements FS. An entry that vanishes while it is read is left out.
+// List implements FS. It leaves out what vanishes meanwhile.
 func (Real) List(dir string) ([]Entry, error) {
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -140,9 +134,8 @@ func (r Real) MkdirAll(dir string, perm fs.FileMode) error {
 	return nil
 }
 
-// SyncDir implements FS. Some systems have no fsync of a folder (Windows: NTFS
-// journals names), and some network file systems refuse it: they keep names by
-// themselves.
+// SyncDir implements FS. Some systems have no fsync of a folder, and some network file
+// systems refuse it: they keep names without it.
 func (Real) SyncDir(dir string) error {
 	switch runtime.GOOS {
 	case "windows", "js", "wasip1":
@@ -159,7 +152,6 @@ func (Real) SyncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// Lock implements FS with flock(2), on Windows with LockFileEx.
 func (Real) Lock(name string, perm fs.FileMode) (Lock, error) {
 	f, err := openRegular(os.OpenFile, name, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {
@@ -172,9 +164,8 @@ func (Real) Lock(name string, perm fs.FileMode) (Lock, error) {
 	return heldLock{f}, nil
 }
 
-// A heldLock is a file with the lock. It gives the lock back before it closes
-// the file: a child that is being started has the file too, until its program
-// runs, and would keep the lock.
+// A heldLock is a file with the lock. It is unlocked before it is closed: a child that is
+// being started has the file too, and would keep the lock.
 type heldLock struct{ *os.File }
 
 func (l heldLock) Close() error {

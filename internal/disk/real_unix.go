@@ -15,7 +15,7 @@ var openFile = os.OpenFile
 
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// setBlocking takes back O_NONBLOCK, which is for the open alone.
+// setBlocking removes O_NONBLOCK, which is only for the open.
 func setBlocking(f *os.File) error {
 	c, err := f.SyscallConn()
 	if err != nil {

@@ -19,8 +19,8 @@ func IsFull(err error) bool {
 	return false
 }
 
-// openFile opens through an os.Root because that shares the file for deletion,
-// which os.OpenFile does not: without it no open file can be renamed.
+// openFile opens through an os.Root, which shares the file for deletion: otherwise no open
+// file could be renamed.
 func openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	root, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {

@@ -6,10 +6,8 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 )
 
-// Kind names an operation of disk.FS or disk.File.
 type Kind string
 
-// The operations that a Faulty hook sees.
 const (
 	Open     Kind = "open"
 	Read     Kind = "read"
@@ -24,7 +22,6 @@ const (
 	Lock     Kind = "lock"
 )
 
-// Op is one operation about to happen.
 type Op struct {
 	Kind Kind
 	Name string
@@ -35,22 +32,20 @@ type Op struct {
 	Flag int    // of an Open
 }
 
-// Fault is what a hook orders: the operation fails with Err, or, when Err is
-// nil, takes place. A Write with Err set still writes its first Short bytes.
+// Fault is a hook's order: the operation fails with Err, if that is not nil. A Write then
+// still writes its first Short bytes.
 type Fault struct {
 	Err   error
 	Short int
 }
 
-// Faulty is a disk.FS that passes operations on to another after asking Hook about
-// each. The hook runs in the caller's goroutine, holds no lock, and may block to
-// play a stalled disk or copy a Mem below.
+// Faulty is a disk.FS that asks Hook about each operation. The hook runs in the caller's
+// goroutine without locks, and may block or copy a Mem below.
 type Faulty struct {
 	disk.FS
 	Hook func(Op) Fault
 }
 
-// do calls the operation, unless the hook forbids it.
 func (d *Faulty) do(op Op, call func() error) error {
 	if f := d.Hook(op); f.Err != nil {
 		return &fs.PathError{Op: string(op.Kind), Path: op.Name, Err: f.Err}
@@ -58,7 +53,6 @@ func (d *Faulty) do(op Op, call func() error) error {
 	return call()
 }
 
-// get is do for an operation with a result.
 func get[T any](d *Faulty, op Op, call func() (T, error)) (result T, err error) {
 	err = d.do(op, func() error {
 		result, err = call()

@@ -1,7 +1,6 @@
-// Package disktest stands in for a disk in tests: [Mem] lives in memory and can be
-// copied as a crash would leave it, [Faulty] wraps any file system and fails on
-// request. Names in Mem are slash-separated. Errors are the operating system's
-// (*fs.PathError or *os.LinkError around a syscall.Errno), as those of disk.Real.
+// Package disktest is disks for tests: [Mem] is in memory and can be copied as a crash
+// would leave it, [Faulty] fails on request. Names in Mem have slashes. Errors are those of
+// disk.Real.
 package disktest
 
 import (
@@ -24,9 +23,8 @@ import (
 // sector is the unit in which a crash keeps or loses bytes.
 const sector = 512
 
-// Mem is a disk.FS in memory that knows which bytes and names are durable.
-// It is safe for concurrent use. Files keep their bytes while open, also after
-// Remove. Permissions are not checked.
+// Mem is a disk.FS in memory that knows which bytes and names are durable. It is safe for
+// concurrent use and does not check permissions.
 type Mem struct {
 	mu      sync.Mutex
 	names   map[string]*inode // what a process sees
@@ -37,7 +35,6 @@ type Mem struct {
 	used    int64
 }
 
-// inode is one file or folder; all fields are guarded by Mem.mu.
 type inode struct {
 	dir     bool
 	data    []byte
@@ -46,7 +43,6 @@ type inode struct {
 	links   int // names plus open files
 }
 
-// nameOp is a change of names that SyncDir has not made durable.
 type nameOp struct {
 	kind Kind // Open (creation), Remove or Rename
 	name string
@@ -54,7 +50,6 @@ type nameOp struct {
 	n    *inode
 }
 
-// apply does op to names; an op whose file is not there does nothing.
 func (op nameOp) apply(names map[string]*inode) {
 	switch {
 	case op.kind == Open:
@@ -68,7 +63,6 @@ func (op nameOp) apply(names map[string]*inode) {
 	}
 }
 
-// NewMem returns an empty file system with a root folder "/" and ".".
 func NewMem() *Mem {
 	m := &Mem{names: map[string]*inode{}, durable: map[string]*inode{}, locks: map[string]bool{}}
 	for _, root := range []string{"/", "."} {
@@ -78,28 +72,26 @@ func NewMem() *Mem {
 	return m
 }
 
-// SetLimit makes writes beyond n bytes in all files together fail with ENOSPC,
-// after storing what fits; 0 lifts the limit.
+// SetLimit makes writes beyond n bytes in all files fail with ENOSPC, after storing what
+// fits; 0: no limit.
 func (m *Mem) SetLimit(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.limit = n
 }
 
-// KillClone returns the file system as the kernel keeps it when the process is
-// killed now: every finished write is there. Locks are free.
+// KillClone returns the file system after the death of the process: with every finished
+// write, and locks free.
 func (m *Mem) KillClone() *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return cloneOf(m.names, func(n *inode) []byte { return n.data })
 }
 
-// PowerCutClone returns the file system as a power cut now may leave it. With a
-// nil rng only durable bytes and names survive. Otherwise each creation, removal
-// and rename and each 512-byte sector that is not durable survives or not by
-// chance, a rename as a whole; a file's size is the old one, the new one or
-// between, and bytes that were lost below it read as zeros or as what was durable
-// before. Locks are free.
+// PowerCutClone returns the file system after a power cut, with locks free. With a nil rng
+// only durable bytes and names survive. Otherwise each creation, removal, rename and
+// 512-byte sector that is not durable survives by chance; the size of a file is the old
+// one, the new one or between, and lost bytes read as zeros or as what was durable before.
 func (m *Mem) PowerCutClone(rng *rand.Rand) *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,7 +113,6 @@ func (m *Mem) PowerCutClone(rng *rand.Rand) *Mem {
 	return cloneOf(names, func(n *inode) []byte { return content[n] })
 }
 
-// afterCut returns the bytes that a power cut may leave of n, never nil.
 func (n *inode) afterCut(rng *rand.Rand) []byte {
 	size := len(n.synced)
 	if span := len(n.data) - size; span > 0 {
@@ -161,7 +152,7 @@ func cloneOf(names map[string]*inode, content func(*inode) []byte) *Mem {
 	return c
 }
 
-// ReadFile returns a copy of the bytes of name, for tests that look or corrupt.
+// ReadFile returns a copy of the bytes of name.
 func (m *Mem) ReadFile(name string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -172,7 +163,7 @@ func (m *Mem) ReadFile(name string) ([]byte, error) {
 	return bytes.Clone(n.data), nil
 }
 
-// WriteFile replaces or creates name with durable bytes and a durable name.
+// WriteFile replaces or creates name, durably.
 func (m *Mem) WriteFile(name string, data []byte) error {
 	f, err := m.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
 	if err != nil {
@@ -286,7 +277,6 @@ func (m *Mem) SyncDir(dir string) error {
 	return nil
 }
 
-// change does op to the names that a process sees; mu is held.
 func (m *Mem) change(op nameOp) {
 	op.apply(m.names)
 	m.pending = append(m.pending, op)
@@ -311,7 +301,7 @@ func (m *Mem) Lock(name string, perm fs.FileMode) (disk.Lock, error) {
 	})}, nil
 }
 
-// A memLock is a file, already closed, and how its lock is given back.
+// A memLock is a closed file and the release of its lock.
 type memLock struct {
 	*memFile
 	give func()
@@ -322,7 +312,6 @@ func (l *memLock) Close() error {
 	return nil
 }
 
-// unlink drops one name or handle of n; mu is held.
 func (m *Mem) unlink(n *inode) {
 	n.links--
 	if n.links == 0 {
@@ -330,7 +319,6 @@ func (m *Mem) unlink(n *inode) {
 	}
 }
 
-// resize sets the length of n; mu is held.
 func (m *Mem) resize(n *inode, size int64) {
 	old := int64(len(n.data))
 	if size <= old {

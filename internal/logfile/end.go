@@ -6,12 +6,12 @@ import (
 	"io"
 )
 
-// SearchLimit is how far from the end of a file LastLineEnd looks, in bytes. A
-// file without a line end there is not a log.
+// SearchLimit bounds the search of LastLineEnd, in bytes. A file without a line end there
+// is no log.
 const SearchLimit = 64 << 20
 
-// LastLineEnd returns the offset after the last line end in the first size
-// bytes of r, 0 if there is none.
+// LastLineEnd returns the offset after the last line end in the first size bytes of r, or
+// 0.
 func LastLineEnd(r io.ReaderAt, size int64) (int64, error) {
 	buf := make([]byte, min(size, 64<<10))
 	for end := size; end > 0; {

@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Path is checked repeatedly: Look does not allocate on Linux. It is not safe for
-// concurrent use.
+// A Path is checked repeatedly without allocating. It is not safe for concurrent use.
 type Path struct {
 	Text  string // as given
 	name  []byte // text and a byte 0
@@ -16,14 +15,12 @@ type Path struct {
 	there unix.Statx_t
 }
 
-// NewPath returns a Path to look at.
 func NewPath(text string) *Path {
 	return &Path{Text: text, name: append([]byte(text), 0)}
 }
 
-// Look returns the size of f in bytes, below 0 if that fails, and whether
-// the path, links followed, leads to it. The error wraps fs.ErrNotExist if the
-// path names nothing.
+// Look returns the size of f, below 0 if that fails, and whether the path, links followed,
+// leads to it. The error wraps fs.ErrNotExist if the path names nothing.
 func (p *Path) Look(f *os.File) (size int64, same bool, err error) {
 	err = unix.EINTR
 	for err == unix.EINTR {
@@ -47,7 +44,6 @@ func (p *Path) Look(f *os.File) (size int64, same bool, err error) {
 	return p.here.Size, same, err
 }
 
-// statx is unix.Statx without a copy of the path.
 func (p *Path) statx() unix.Errno {
 	dir := unix.AT_FDCWD
 	_, _, errno := unix.Syscall6(unix.SYS_STATX, uintptr(dir), uintptr(unsafe.Pointer(&p.name[0])), 0,

@@ -7,12 +7,10 @@ import "os"
 // A Path is checked repeatedly. It is not safe for concurrent use.
 type Path struct{ Text string }
 
-// NewPath returns a Path to look at.
 func NewPath(text string) *Path { return &Path{text} }
 
-// Look returns the size of f in bytes, below 0 if that fails, and whether
-// the path, links followed, leads to it. The error wraps fs.ErrNotExist if the
-// path names nothing.
+// Look returns the size of f, below 0 if that fails, and whether the path, links followed,
+// leads to it. The error wraps fs.ErrNotExist if the path names nothing.
 func (p *Path) Look(f *os.File) (size int64, same bool, err error) {
 	info, err := f.Stat()
 	if err != nil {

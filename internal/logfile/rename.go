@@ -6,8 +6,7 @@ import (
 	"syscall"
 )
 
-// RenameNew renames a file and fails with fs.ErrExist where the new name is
-// taken.
+// RenameNew renames a file and fails with fs.ErrExist if the new name is taken.
 func RenameNew(from, to string) error {
 	err := renameExclusive(from, to)
 	switch {
@@ -19,9 +18,8 @@ func RenameNew(from, to string) error {
 	return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 }
 
-// renameReserved is RenameNew where the system has no such call: the new name
-// is taken with an empty file first, which the rename replaces. A crash between
-// the two leaves the empty file, which the next Open removes.
+// renameReserved is RenameNew where the system has no such call: it reserves the new name
+// with an empty file. If a crash leaves that, the next Open removes it.
 func renameReserved(from, to string) error {
 	place, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

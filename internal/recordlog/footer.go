@@ -36,7 +36,7 @@ import (
 //	       0     8  number of the first record
 //	       8     8  position of the first frame in the file
 //	      16     4  number of records
-//	      20     4  tenant: 0 = several, or not known; n = the n-th of the list
+//	      20     4  tenant of all its lines: n = the n-th of the list; 0 = mixed
 //	      24     8  least time of a record
 //	      32     8  greatest time of a record
 //

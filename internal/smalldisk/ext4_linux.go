@@ -2,11 +2,9 @@ package smalldisk
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -14,10 +12,9 @@ import (
 	"github.com/rollway/rollway/internal/testkit"
 )
 
-// Ext4 runs the test in a child with an ext4 of 64 MiB, in a mount namespace of its
-// own. It returns the folder in the child, and "" in the parent, whose test is then over.
-// The test is skipped, or fails with REQUIRE=all, where the user is not root or
-// mkfs.ext4 or mount is missing.
+// Ext4 runs the test in a child with an ext4 of 64 MiB. It returns the folder in the child,
+// and "" in the parent, whose test is then over. Without root, mkfs.ext4 or mount the test
+// is skipped, or fails with REQUIRE=all.
 func Ext4(t testing.TB) (dir string) {
 	t.Helper()
 	return Ext4Of(t, 64<<20)
@@ -26,48 +23,37 @@ func Ext4(t testing.TB) (dir string) {
 // Ext4Of is Ext4 with a size in bytes.
 func Ext4Of(t testing.TB, size int64) (dir string) {
 	t.Helper()
-	if base := Dir(); base != "" {
-		// Private: otherwise the mount would be visible outside the namespace.
-		if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-			fmt.Println("cannot mount:", err)
-			os.Exit(1)
+	if Dir() == "" {
+		if os.Getuid() != 0 {
+			testkit.Missing(t, "root, to mount a file system")
 		}
-		image, disk := filepath.Join(base, "image"), filepath.Join(base, "disk")
-		if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, size), os.Mkdir(disk, 0o700)); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := exec.Command("mkfs.ext4", "-q", "-F", image).CombinedOutput(); err != nil {
-			t.Fatalf("mkfs.ext4: %v %s", err, out)
-		}
-		mountExt4(disk)
-		t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
-		return disk
+		testkit.Program(t, "mkfs.ext4")
+		testkit.Program(t, "mount")
 	}
-	if os.Getuid() != 0 {
-		testkit.Missing(t, "root, to mount a file system")
+	base := namespace(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS})
+	if base == "" {
+		return ""
 	}
-	testkit.Program(t, "mkfs.ext4")
-	testkit.Program(t, "mount")
-	out, err := Child(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS})
-	switch {
-	case errors.Is(err, syscall.EPERM) || strings.Contains(out, "cannot mount"):
-		testkit.Missing(t, fmt.Sprintf("to mount a file system: %v %s", err, out))
-	case err != nil:
-		t.Fatalf("%v\n%s", err, out)
+	image, disk := filepath.Join(base, "image"), filepath.Join(base, "disk")
+	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, size), os.Mkdir(disk, 0o700)); err != nil {
+		t.Fatal(err)
 	}
-	return ""
+	if out, err := exec.Command("mkfs.ext4", "-q", "-F", image).CombinedOutput(); err != nil {
+		t.Fatalf("mkfs.ext4: %v %s", err, out)
+	}
+	mountExt4(disk)
+	t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
+	return disk
 }
 
 func mountExt4(disk string) {
 	image := filepath.Join(filepath.Dir(disk), "image")
 	if out, err := exec.Command("mount", "-o", "loop", image, disk).CombinedOutput(); err != nil {
-		fmt.Printf("cannot mount: %v %s\n", err, out)
-		os.Exit(1)
+		cannotMount(err, string(out))
 	}
 }
 
-// CutPower makes the file system of Ext4 lose what is not on the disk, and fail from then
-// on.
+// CutPower makes the file system of Ext4 lose what is not on the disk, and fail then.
 func CutPower(t testing.TB, disk string) {
 	t.Helper()
 	f, err := os.Open(disk)
@@ -91,8 +77,8 @@ func RestorePower(t testing.TB, disk string) {
 	mountExt4(disk)
 }
 
-// Freeze makes every write to the file system of Ext4 hang, as fsfreeze does, until Thaw
-// or the end of the test.
+// Freeze makes every write to the file system of Ext4 hang until Thaw or the end of the
+// test.
 func Freeze(t testing.TB, disk string) {
 	t.Helper()
 	const fifreeze = 0xC0045877 // FIFREEZE

@@ -15,13 +15,12 @@ import (
 
 const env = "ROLLWAY_TEST_CHILD"
 
-// Dir returns the folder of a child process, in which Child runs a test again, and "" in
-// any other process.
+// Dir returns the folder of a child process of Child, and "" in any other process.
 func Dir() string { return os.Getenv(env) }
 
-// Child runs the test again in a process with attr, started by the command wrap
-// if there is one, and with a folder of its own. It returns the child's output without
-// the lines on passed tests, and an error unless its test has passed.
+// Child runs the test again in a process with attr, started by the command wrap if there is
+// one, with a folder of its own. It returns the child's output without the lines on passed
+// tests, and an error unless the test has passed.
 func Child(t testing.TB, attr *syscall.SysProcAttr, wrap ...string) (output string, err error) {
 	t.Helper()
 	args := append(wrap, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
@@ -35,41 +34,52 @@ func Child(t testing.TB, attr *syscall.SysProcAttr, wrap ...string) (output stri
 	return quiet.ReplaceAllString(string(out), ""), err
 }
 
-// quiet are the lines of -test.v about tests that began, waited or passed.
 var quiet = regexp.MustCompile(`(?m)^(=== (RUN|PAUSE|CONT|NAME)|[ \t]*--- PASS:).*\n`)
 
 // Mount runs the test in a child with a tmpfs, limited by options of mount such as
-// "size=128k". It returns the folder in the child, and "" in the parent, whose test is
-// then over. The test is skipped where mounting is not permitted, or fails with
-// REQUIRE=all.
+// "size=128k". It returns the folder in the child, and "" in the parent, whose test is then
+// over. Where mounting is not permitted, the test is skipped, or fails with REQUIRE=all.
 func Mount(t testing.TB, options string) (dir string) {
 	t.Helper()
-	if dir = Dir(); dir == "" {
-		attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
-		if os.Getuid() != 0 {
-			attr.Cloneflags |= syscall.CLONE_NEWUSER
-			attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-			attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
-		}
-		out, err := Child(t, attr)
-		switch {
-		case errors.Is(err, syscall.EPERM) || strings.Contains(out, "cannot mount"):
-			testkit.Missing(t, fmt.Sprintf("to mount a tmpfs in a namespace of its own, as root or where users may: %v %s", err, out))
-		case err != nil:
-			t.Fatalf("%v\n%s", err, out)
-		}
+	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	if os.Getuid() != 0 {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+	}
+	if dir = namespace(t, attr); dir == "" {
 		return ""
 	}
-	// Private: otherwise the mount would be visible outside the namespace.
-	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
-	if err == nil {
-		err = syscall.Mount("tmpfs", dir, "tmpfs", 0, options)
-	}
-	if err != nil {
-		fmt.Println("cannot mount:", err)
-		os.Exit(1)
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		cannotMount(err)
 	}
 	return dir
+}
+
+// namespace runs the test in a child with a mount namespace of its own. It returns a
+// folder in the child, and "" in the parent.
+func namespace(t testing.TB, attr *syscall.SysProcAttr) string {
+	t.Helper()
+	if dir := Dir(); dir != "" {
+		// Private: otherwise mounts would be visible outside the namespace.
+		if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+			cannotMount(err)
+		}
+		return dir
+	}
+	out, err := Child(t, attr)
+	switch {
+	case errors.Is(err, syscall.EPERM) || strings.Contains(out, "cannot mount"):
+		testkit.Missing(t, fmt.Sprintf("to mount a file system in a namespace of its own, as root or where users may: %v %s", err, out))
+	case err != nil:
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return ""
+}
+
+func cannotMount(why ...any) {
+	fmt.Println(append([]any{"cannot mount:"}, why...)...)
+	os.Exit(1)
 }
 
 // Remount changes the limits of Mount.
