@@ -29,7 +29,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/http"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -58,10 +57,9 @@ var opNames = [...]string{"index", "create", "update", "delete"}
 
 // decoder is the memory of one Decode.
 type decoder struct {
-	b     *normalize.Builder
+	wire.Event
 	note  []byte
 	index []byte // of the path, as JSON; empty if there is none
-	plain []byte // an unquoted name
 	line  int    // from 1
 	act   action
 }
@@ -77,7 +75,7 @@ type action struct {
 var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
 
 // Memory is for the pool.
-func (d *decoder) Memory() pool.Memory { return pool.Memory{d.index, d.plain} }
+func (d *decoder) Memory() pool.Memory { return pool.Memory{d.index, d.Scratch()} }
 
 // maxIndexName is Elasticsearch's, in bytes.
 const maxIndexName = 255
@@ -105,11 +103,11 @@ func (bulk) Decode(q *receiver.Request) error {
 		d.index = jsonline.AppendString(d.index, index)
 	}
 	d.note = appendNoteHead(q.Note[:0], q, d.index)
-	d.b = q.Norm.Build(q.Batch, q.Received)
+	d.Builder = q.Norm.Build(q.Batch, q.Received)
 	err := d.items(q.Body)
-	d.b.Done()
+	d.Done()
 	q.Note = d.note
-	d.b, d.note, d.act = nil, nil, action{}
+	d.Builder, d.note, d.act = nil, nil, action{}
 	if err != nil {
 		q.Note = q.Note[:0]
 	}
@@ -136,12 +134,12 @@ func (d *decoder) items(rest []byte) error {
 		if d.act.op != opDelete {
 			doc, rest = d.cut(rest)
 		}
-		d.b.Begin()
-		if d.b.Raw(doc); doc == nil {
-			d.b.Raw(line)
+		d.Begin()
+		if d.Raw(doc); doc == nil {
+			d.Raw(line)
 		}
-		if d.b.Failed() { // too many
-			d.b.End()
+		if d.Failed() { // too many
+			d.End()
 			d.keepAction()
 			d.noteItem(why429)
 			// Each item is answered, which must not cost without end.
@@ -173,15 +171,12 @@ func (d *decoder) cut(b []byte) (line, rest []byte) {
 
 // action reads an action line into d.act.
 func (d *decoder) action(line []byte) error {
-	value, err := wire.Value(line)
+	value, reason, err := wire.Object(line, "it")
+	if reason == normalize.ReasonNotObject {
+		return fmt.Errorf("expected an object such as {\"create\":{}}")
+	}
 	if err != nil {
 		return err
-	}
-	if !utf8.Valid(value) {
-		return fmt.Errorf("it is not valid UTF-8")
-	}
-	if !wire.IsObject(value) {
-		return fmt.Errorf("expected an object such as {\"create\":{}}")
 	}
 	d.act = action{}
 	w := wire.Members(value)
@@ -227,7 +222,7 @@ func (d *decoder) action(line []byte) error {
 // item makes a line of the document after d.act. The event has begun.
 func (d *decoder) item(doc []byte) {
 	reject := func(reason, detail string) {
-		d.b.Reject(reason, detail)
+		d.Reject(reason, detail)
 		d.keepAction()
 		d.noteItem(why400)
 	}
@@ -241,26 +236,19 @@ func (d *decoder) item(doc []byte) {
 	case doc == nil:
 		reject(normalize.ReasonSyntax, "the request ends before the document")
 		return
-	case !utf8.Valid(doc):
-		reject(normalize.ReasonInvalidUTF8, "the document is not valid UTF-8")
-		return
 	}
-	value, err := wire.Value(doc)
+	value, reason, err := wire.Object(doc, "the document")
 	if err != nil {
-		reject(normalize.ReasonSyntax, fmt.Sprintf("failed to parse line %d: %v", d.line, err))
-		return
-	}
-	if !wire.IsObject(value) {
-		reject(normalize.ReasonNotObject, "the document is not an object")
+		reject(reason, fmt.Sprintf("failed to parse line %d: %v", d.line, err))
 		return
 	}
 	d.document(value)
 	d.meta()
 	switch {
-	case !d.b.End():
+	case !d.End():
 		d.keepAction()
 		d.noteItem(why400)
-	case d.b.Dropped():
+	case d.Dropped():
 		d.noteItem(dropped)
 	default:
 		d.noteItem(stored)
@@ -270,15 +258,14 @@ func (d *decoder) item(doc []byte) {
 // meta adds what the action says to attrs.
 func (d *decoder) meta() {
 	if d.act.index == nil && len(d.index) > 0 {
-		d.b.Attr(nameIndex)
-		d.b.JSON(d.index)
+		d.Attr(nameIndex)
+		d.JSON(d.index)
 	}
-	for m := wire.Members(d.act.meta); m.Next() && !d.b.Failed(); {
+	for m := wire.Members(d.act.meta); m.Next() && !d.Failed(); {
 		if wire.IsNull(m.RawValue()) && m.Is("_id") || isOpType(&m) {
 			continue
 		}
-		d.b.Attr(d.name(m.RawName()))
-		d.b.JSON(m.RawValue())
+		d.PutAttr(m.RawName(), m.RawValue())
 	}
 }
 
@@ -288,12 +275,6 @@ func isOpType(m *jsonwalk.Walk) bool {
 }
 
 var nameIndex = []byte("_index")
-
-// name returns the text of a name, valid until the next call.
-func (d *decoder) name(raw []byte) (plain []byte) {
-	plain, d.plain = jsonwalk.Text(raw, d.plain)
-	return plain
-}
 
 // A note tells Answer of each item. It begins with a head:
 //

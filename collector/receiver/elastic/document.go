@@ -2,20 +2,23 @@ package elastic
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver/wire"
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-// nested are the objects of the Elastic Common Schema of which one member or
-// two have slots.
-var nested = [...]struct {
+type nestedSlot struct {
 	object string
 	member string
 	dotted []byte
 	slot   normalize.Slot
-}{
+}
+
+// nested are the objects of the Elastic Common Schema of which one member or
+// two have slots.
+var nested = [...]nestedSlot{
 	{"log", "level", []byte("log.level"), normalize.Level},
 	{"log", "logger", []byte("log.logger"), normalize.Logger},
 	{"service", "name", []byte("service.name"), normalize.Service},
@@ -27,8 +30,8 @@ var nested = [...]struct {
 func (d *decoder) document(object []byte) {
 	stamp := wire.Get(object, "@timestamp")
 	errorDone := false
-	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
-		name := d.name(w.RawName())
+	for w := wire.Members(object); w.Next() && !d.Failed(); {
+		name := d.Text(w.RawName())
 		switch {
 		case wire.IsObject(w.RawValue()) && d.nested(name, w.RawValue()):
 		case string(name) == "log.level":
@@ -37,66 +40,44 @@ func (d *decoder) document(object []byte) {
 			d.slot(normalize.Logger, name, w.RawValue())
 		case string(name) == "time" && sameTime(w.RawValue(), stamp):
 		case bytes.HasPrefix(name, errorDot):
-			if !errorDone && !d.b.Has(normalize.Error) {
+			if !errorDone && !d.Has(normalize.Error) {
 				d.dottedError(object)
 				errorDone = true
 			} else if !errorDone {
-				d.b.Attr(name)
-				d.b.JSON(w.RawValue())
+				d.PutAttr(w.RawName(), w.RawValue())
 			}
 		default:
-			d.b.Field(name)
-			d.plain = wire.Put(d.b, d.plain, w.RawValue())
+			d.PutField(w.RawName(), w.RawValue())
 		}
 	}
 }
 
 func (d *decoder) slot(s normalize.Slot, name, value []byte) {
-	d.b.SlotNamed(s, name)
-	d.b.JSON(value)
+	d.SlotNamed(s, name)
+	d.JSON(value)
 }
 
 // nested takes from an object of the Elastic Common Schema what has a slot, and
 // puts the rest into attrs; false if the name is of no such object.
 func (d *decoder) nested(name, object []byte) bool {
-	known, rest := false, 0
-	for i := range nested {
-		if string(name) == nested[i].object {
-			known = true
-		}
-	}
-	if !known {
+	i := slices.IndexFunc(nested[:], func(n nestedSlot) bool { return n.object == string(name) })
+	if i < 0 {
 		return false
 	}
-	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
-		if i := slotOf(name, &w); i >= 0 {
+	of := nested[i].object // name is valid until the next one
+	for w := wire.Members(object); w.Next() && !d.Failed(); {
+		if i := slotOf(of, w.RawName()); i >= 0 {
 			d.slot(nested[i].slot, nested[i].dotted, w.RawValue())
-		} else {
-			rest++
 		}
 	}
-	if rest == 0 {
-		return true
-	}
-	// name may be where an unquoted name is kept, which members need.
-	var buf [16]byte
-	name = append(buf[:0], name...)
-	d.b.Attr(name)
-	d.b.BeginObject()
-	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
-		if slotOf(name, &w) < 0 {
-			d.b.Name(d.name(w.RawName()))
-			d.b.JSON(w.RawValue())
-		}
-	}
-	d.b.EndObject()
+	d.PutRest([]byte(of), object, func(name, _ []byte) bool { return slotOf(of, name) >= 0 }, nil)
 	return true
 }
 
 // slotOf returns the index in nested of a member that has a slot, or -1.
-func slotOf(object []byte, w *jsonwalk.Walk) int {
+func slotOf(object string, name []byte) int {
 	for i := range nested {
-		if string(object) == nested[i].object && w.Is(nested[i].member) {
+		if object == nested[i].object && jsonwalk.Equal(name, nested[i].member) {
 			return i
 		}
 	}
@@ -107,15 +88,15 @@ var errorDot = []byte("error.")
 
 // dottedError makes one object of all members whose names begin with "error.".
 func (d *decoder) dottedError(object []byte) {
-	d.b.Slot(normalize.Error)
-	d.b.BeginObject()
-	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
-		if name := d.name(w.RawName()); bytes.HasPrefix(name, errorDot) {
-			d.b.Name(name[len(errorDot):])
-			d.b.JSON(w.RawValue())
+	d.Slot(normalize.Error)
+	d.BeginObject()
+	for w := wire.Members(object); w.Next() && !d.Failed(); {
+		if name := d.Text(w.RawName()); bytes.HasPrefix(name, errorDot) {
+			d.Name(name[len(errorDot):])
+			d.JSON(w.RawValue())
 		}
 	}
-	d.b.EndObject()
+	d.EndObject()
 }
 
 // sameTime reports whether two strings are the same time in UTC, apart from zeros

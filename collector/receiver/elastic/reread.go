@@ -7,7 +7,7 @@ import "github.com/rollway/rollway/collector/receiver"
 // the receiver.
 func (d *decoder) keepAction() {
 	if d.act.op <= opCreate {
-		d.b.Context(len(d.act.meta), func(dst []byte) []byte { return append(dst, d.act.meta...) })
+		d.Context(len(d.act.meta), func(dst []byte) []byte { return append(dst, d.act.meta...) })
 	}
 }
 

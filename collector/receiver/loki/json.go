@@ -28,33 +28,12 @@ func (r *reader) readJSON(q *receiver.Request) error {
 }
 
 func (r *reader) jsonRequest() (end int, err error) {
-	w, err := r.Object(r.Start(), "a push request")
-	if err != nil {
-		return 0, err
-	}
-	for r.member(&w) {
-		if string(r.Name(&w)) == "streams" {
-			end, err = r.Each(w.Value.Start, "streams", r.jsonStream)
-		} else {
-			end, err = r.Skip(w.Value.Start)
+	return r.Members(r.Start(), "a push request", func(name []byte, at int) (int, error) {
+		if string(name) == "streams" {
+			return r.Each(at, "streams", r.jsonStream)
 		}
-		if err != nil {
-			return 0, err
-		}
-		w.SetEnd(end)
-	}
-	return wire.End(&w)
-}
-
-// member goes to the next member whose value is not null.
-func (r *reader) member(w *jsonwalk.Walk) bool {
-	for w.NextName() {
-		if r.Kind(w.Value.Start) != 'n' {
-			return true
-		}
-		w.SkipValue()
-	}
-	return false
+		return 0, nil
+	})
 }
 
 // jsonStream reads the stream that begins at an offset: first its labels, which may
@@ -66,20 +45,17 @@ func (r *reader) jsonStream(at int) (end int, err error) {
 	}
 	size := 0
 	w := jsonwalk.Members(r.Body, at) // the second walk checks the text
-	for r.member(&w) {
-		start := w.Value.Start
-		if !w.SkipValue() {
-			break
-		}
-		switch string(r.Name(&w)) {
-		case "stream":
-			size += w.Value.Len()
+	for w.Next() {
+		raw, start := w.RawValue(), w.Value.Start
+		switch name := string(r.Name(&w)); {
+		case raw[0] == 'n':
+		case name == "stream":
+			size += len(raw)
 			if _, err = r.jsonPairs(&r.labels, start, "stream"); err != nil {
 				return 0, err
 			}
-		case "labels":
-			size += w.Value.Len()
-			raw := w.Value.Of(r.Body)
+		case name == "labels":
+			size += len(raw)
 			if raw[0] != '"' {
 				return 0, r.Mismatch(start, "labels is a string")
 			}
@@ -88,26 +64,17 @@ func (r *reader) jsonStream(at int) (end int, err error) {
 			}
 		}
 	}
-	if w, err = r.Object(at, "a stream"); err != nil {
-		return 0, err
-	}
 	labels := len(r.values)
-	for r.member(&w) {
-		switch name := string(r.Name(&w)); name {
-		case "values", "entries":
-			end, err = r.Each(w.Value.Start, name, func(at int) (int, error) {
-				r.values = r.values[:labels]
-				return r.jsonEntry(name == "values", size, at)
-			})
-		default:
-			end, err = r.Skip(w.Value.Start)
+	return r.Members(at, "a stream", func(name []byte, at int) (int, error) {
+		what := string(name)
+		if what != "values" && what != "entries" {
+			return 0, nil
 		}
-		if err != nil {
-			return 0, err
-		}
-		w.SetEnd(end)
-	}
-	return wire.End(&w)
+		return r.Each(at, what, func(at int) (int, error) {
+			r.values = r.values[:labels]
+			return r.jsonEntry(what == "values", size, at)
+		})
+	})
 }
 
 // jsonEntry makes the event of the entry at an offset, which is a value or an object
@@ -157,28 +124,17 @@ func (r *reader) jsonValue(e *entry, at int) (end int, err error) {
 
 // jsonMembers reads {"ts":…,"line":…,"structuredMetadata":{…}}.
 func (r *reader) jsonMembers(e *entry, at int) (end int, err error) {
-	w, err := r.Object(at, "an entry")
-	if err != nil {
-		return 0, err
-	}
-	for r.member(&w) {
-		at := w.Value.Start
-		switch string(r.Name(&w)) {
+	return r.Members(at, "an entry", func(name []byte, at int) (end int, err error) {
+		switch string(name) {
 		case "ts", "timestamp":
-			end, err = r.jsonTime(e, at)
+			return r.jsonTime(e, at)
 		case "line":
 			e.line, end, err = r.jsonString(at, "line")
 		case "structuredMetadata":
-			end, err = r.jsonPairs(&r.metadata, at, "structuredMetadata")
-		default:
-			end, err = r.Skip(at)
+			return r.jsonPairs(&r.metadata, at, "structuredMetadata")
 		}
-		if err != nil {
-			return 0, err
-		}
-		w.SetEnd(end)
-	}
-	return wire.End(&w)
+		return end, err
+	})
 }
 
 // jsonNanoseconds reads a time: a number, or one as a string, since 1970.
@@ -224,13 +180,14 @@ func (r *reader) jsonPairs(list *[]pair, at int, what string) (end int, err erro
 	if err != nil {
 		return 0, err
 	}
-	for r.member(&w) {
-		p := pair{name: r.keep(w.Name.Of(r.Body))}
-		if p.value, err = r.Value(&w); err != nil {
-			return 0, err
+	for w.Next() {
+		value := w.RawValue()
+		if value[0] == 'n' {
+			continue
 		}
-		if p.value[0] == '"' {
-			p.value = r.keep(p.value)
+		p := pair{name: r.keep(w.RawName()), value: value}
+		if value[0] == '"' {
+			p.value = r.keep(value)
 		}
 		if err := r.add(list, p); err != nil {
 			return 0, err

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/rollway/rollway/collector/receiver"
-	"github.com/rollway/rollway/collector/receiver/wire"
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
@@ -67,23 +66,13 @@ func (push) Reread(q *receiver.Request, context []byte) error {
 
 // jsonContext reads the context of a line.
 func (r *reader) jsonContext(e *entry) (end int, err error) {
-	w, err := r.Object(r.Start(), "a context")
-	if err != nil {
-		return 0, err
-	}
-	for r.member(&w) {
-		switch at := w.Value.Start; string(r.Name(&w)) {
+	return r.Members(r.Start(), "a context", func(name []byte, at int) (int, error) {
+		switch string(name) {
 		case "labels":
-			end, err = r.jsonPairs(&r.labels, at, "labels")
+			return r.jsonPairs(&r.labels, at, "labels")
 		case "entry":
-			end, err = r.jsonMembers(e, at)
-		default:
-			err = r.Invalid(at, errors.New("this is not as it was kept"))
+			return r.jsonMembers(e, at)
 		}
-		if err != nil {
-			return 0, err
-		}
-		w.SetEnd(end)
-	}
-	return wire.End(&w)
+		return 0, r.Invalid(at, errors.New("this is not as it was kept"))
+	})
 }

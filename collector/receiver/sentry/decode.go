@@ -45,7 +45,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -65,10 +64,9 @@ type envelope struct{ answerer }
 
 // decoder is the memory of one Decode.
 type decoder struct {
-	b       *normalize.Builder
+	wire.Event
 	project []byte
-	text    []byte // a message put together
-	plain   []byte // an unquoted name
+	message []byte // put together
 	id      []byte // of the event, without quotes
 	events  int    // stored
 }
@@ -76,7 +74,7 @@ type decoder struct {
 var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
 
 // Memory is for the pool.
-func (d *decoder) Memory() pool.Memory { return pool.Memory{d.project, d.text, d.plain, d.id} }
+func (d *decoder) Memory() pool.Memory { return pool.Memory{d.project, d.message, d.Scratch(), d.id} }
 
 // Decode reads an envelope.
 func (envelope) Decode(q *receiver.Request) error { return decode(q, (*decoder).envelope) }
@@ -95,12 +93,12 @@ func decode(q *receiver.Request, read func(*decoder, []byte) error) error {
 	}
 	d := decoders.Get()
 	defer decoders.Put(d)
-	d.b = q.Norm.Build(q.Batch, q.Received)
+	d.Builder = q.Norm.Build(q.Batch, q.Received)
 	d.project = append(d.project[:0], project...)
 	d.id, d.events = d.id[:0], 0
 	err := read(d, q.Body)
-	d.b.Done()
-	d.b = nil
+	d.Done()
+	d.Builder = nil
 	q.Note = q.Note[:0]
 	if err == nil {
 		d.setKey(q)
@@ -118,7 +116,7 @@ func (d *decoder) envelope(rest []byte) error {
 		return errEmpty
 	}
 	line, rest, _ := bytes.Cut(rest, newline)
-	header, err := d.object(line)
+	header, _, err := wire.Object(line, "it")
 	if err != nil {
 		return fmt.Errorf("invalid envelope header: %w", err)
 	}
@@ -129,7 +127,7 @@ func (d *decoder) envelope(rest []byte) error {
 			return nil
 		}
 		line, rest, _ = bytes.Cut(rest, newline)
-		if header, err = d.object(line); err != nil {
+		if header, _, err = wire.Object(line, "it"); err != nil {
 			return fmt.Errorf("invalid header of item %d: %w", n, err)
 		}
 		var payload []byte
@@ -141,20 +139,6 @@ func (d *decoder) envelope(rest []byte) error {
 }
 
 var newline, bracket = []byte("\n"), []byte("{")
-
-// object returns the object that text consists of.
-func (d *decoder) object(text []byte) ([]byte, error) {
-	value, err := wire.Value(text)
-	switch {
-	case err != nil:
-		return nil, err
-	case !wire.IsObject(value):
-		return nil, fmt.Errorf("expected an object")
-	case !utf8.Valid(value):
-		return nil, fmt.Errorf("it is not valid UTF-8")
-	}
-	return value, nil
-}
 
 // cutPayload cuts the payload of an item off.
 func cutPayload(header, b []byte) (payload, rest []byte, err error) {
@@ -234,68 +218,32 @@ func (d *decoder) item(kind, payload []byte) {
 			d.logs(value)
 		}
 	default:
-		if d.begin(payload) {
-			d.b.Reject(normalize.ReasonUnsupported, fmt.Sprintf("items of type %.40s are not kept", kind))
+		if d.Start(payload) {
+			d.Reject(normalize.ReasonUnsupported, fmt.Sprintf("items of type %.40s are not kept", kind))
 		}
 	}
-}
-
-// begin begins an event that was sent as raw; false if it is one too many, and
-// counted as that.
-func (d *decoder) begin(raw []byte) bool {
-	d.b.Begin()
-	d.b.Raw(raw)
-	if d.b.Failed() {
-		d.b.End()
-		return false
-	}
-	return true
 }
 
 // payload returns the object in a payload. Otherwise it counts as one rejected
 // event.
 func (d *decoder) payload(text []byte) []byte {
-	value, err := wire.Value(text)
-	switch {
-	case err == nil && wire.IsObject(value) && utf8.Valid(value):
-		return value
-	case !d.begin(text):
-	case err != nil:
-		d.b.Reject(normalize.ReasonSyntax, err.Error())
-	case !wire.IsObject(value):
-		d.b.Reject(normalize.ReasonNotObject, "the payload is not an object")
-	default:
-		d.b.Reject(normalize.ReasonInvalidUTF8, "the payload is not valid UTF-8")
+	value, reason, err := wire.Object(text, "the payload")
+	if err != nil && d.Start(text) {
+		d.Reject(reason, err.Error())
 	}
-	return nil
+	return value
 }
 
 // end ends an event with the project that it is of; false if it is rejected.
 func (d *decoder) end() bool {
 	if len(d.project) > 0 {
-		d.b.Attr(nameProject)
-		d.b.String(d.project)
+		d.Attr(nameProject)
+		d.String(d.project)
 	}
-	return d.b.End()
+	return d.End()
 }
 
 var nameProject = []byte("project")
-
-// name returns the text of a name, valid until the next call.
-func (d *decoder) name(raw []byte) (plain []byte) {
-	plain, d.plain = jsonwalk.Text(raw, d.plain)
-	return plain
-}
-
-func (d *decoder) attr(name, value []byte) {
-	d.b.Attr(d.name(name))
-	d.b.JSON(value)
-}
-
-func (d *decoder) slot(s normalize.Slot, name, value []byte) {
-	d.b.SlotNamed(s, d.name(name))
-	d.b.JSON(value)
-}
 
 type store struct{ answerer }
 
@@ -306,7 +254,7 @@ func (d *decoder) single(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return errEmpty
 	}
-	value, err := d.object(body)
+	value, _, err := wire.Object(body, "it")
 	if err != nil {
 		return fmt.Errorf("invalid event: %w", err)
 	}

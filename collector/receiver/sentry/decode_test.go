@@ -179,7 +179,7 @@ func TestStore(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"event_id":"ab","message":"x"}`:  `{"id":"ab"}`,
 		``:                                 `{"detail":"the body is empty`,
-		`[]`:                               `{"detail":"invalid event: expected an object"}`,
+		`[]`:                               `{"detail":"invalid event: it is not an object"}`,
 		`eJyrVkrLz1eyUlBKSixSqgUAHuYDsg==`: `{"detail":"invalid event: not valid JSON`,
 	} {
 		if rec := decodetest.Send(h, "/api/1/store/", body); !strings.HasPrefix(rec.Body.String(), want) {

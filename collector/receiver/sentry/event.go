@@ -11,23 +11,23 @@ import (
 
 // event makes a line of an event.
 func (d *decoder) event(object []byte) {
-	if !d.begin(object) {
+	if !d.Start(object) {
 		d.keepKind(kindEvent)
 		return
 	}
 	d.setID(wire.Get(object, "event_id"))
 	worded := false
-	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(object); w.Next() && !d.Failed(); {
 		switch {
 		case w.Is("timestamp"):
-			d.slot(normalize.Time, w.RawName(), w.RawValue())
+			d.PutSlot(normalize.Time, w.RawName(), w.RawValue())
 		case w.Is("level"):
-			d.slot(normalize.Level, w.RawName(), w.RawValue())
+			d.PutSlot(normalize.Level, w.RawName(), w.RawValue())
 		case w.Is("logger"):
-			d.slot(normalize.Logger, w.RawName(), w.RawValue())
+			d.PutSlot(normalize.Logger, w.RawName(), w.RawValue())
 		case w.Is("message") && wire.IsString(w.RawValue()):
 			worded = true
-			d.slot(normalize.Message, w.RawName(), w.RawValue())
+			d.PutSlot(normalize.Message, w.RawName(), w.RawValue())
 		case (w.Is("logentry") || w.Is("message")) && wire.IsObject(w.RawValue()):
 			worded = d.logentry(w.RawName(), w.RawValue()) || worded
 		case w.Is("exception"):
@@ -35,14 +35,14 @@ func (d *decoder) event(object []byte) {
 		case w.Is("contexts") && wire.IsObject(w.RawValue()):
 			d.contexts(w.RawName(), w.RawValue())
 		default:
-			d.attr(w.RawName(), w.RawValue())
+			d.PutAttr(w.RawName(), w.RawValue())
 		}
 	}
-	if !worded && !d.b.Failed() {
+	if !worded && !d.Failed() {
 		d.wordException(wire.Get(object, "exception"))
 	}
 	if level := wire.Get(object, "level"); level == nil || wire.IsNull(level) {
-		d.b.SetLevel(slog.LevelError)
+		d.SetLevel(slog.LevelError)
 	}
 	if !d.end() {
 		d.keepKind(kindEvent)
@@ -59,82 +59,48 @@ func (d *decoder) logentry(name, object []byte) bool {
 		text = message
 	}
 	if !wire.IsString(text) {
-		d.attr(name, object)
+		d.PutAttr(name, object)
 		return false
 	}
-	d.slot(normalize.Message, name, text)
-	d.rest(name, object, text)
+	d.PutSlot(normalize.Message, name, text)
+	d.PutRest(d.Text(name), object, func(name, value []byte) bool {
+		return bytes.Equal(value, text) && (jsonwalk.Equal(name, "formatted") || jsonwalk.Equal(name, "message"))
+	}, nil)
 	return true
-}
-
-// rest puts members of an object into attrs, as an object, if there are any:
-// those of a message that are not its text, or, with no text, those beside the
-// values of an exception.
-func (d *decoder) rest(name, object, text []byte) {
-	begun := false
-	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
-		if text == nil && w.Is("values") || (w.Is("formatted") || w.Is("message")) && bytes.Equal(w.RawValue(), text) {
-			continue
-		}
-		if !begun {
-			begun = true
-			d.b.Attr(d.name(name))
-			d.b.BeginObject()
-		}
-		d.b.Name(d.name(w.RawName()))
-		d.b.JSON(w.RawValue())
-	}
-	if begun {
-		d.b.EndObject()
-	}
 }
 
 // contexts takes the ids of the trace out of an event's contexts.
 func (d *decoder) contexts(name, object []byte) {
 	trace := wire.Get(object, "trace")
 	if !wire.IsObject(trace) {
-		d.attr(name, object)
+		d.PutAttr(name, object)
 		return
 	}
 	left := 0 // members of trace without the ids
 	for w := wire.Members(trace); w.Next(); {
 		switch {
-		case w.Is("trace_id") && wire.IsString(w.RawValue()):
-			d.slot(normalize.TraceID, w.RawName(), w.RawValue())
-		case w.Is("span_id") && wire.IsString(w.RawValue()):
-			d.slot(normalize.SpanID, w.RawName(), w.RawValue())
-		default:
+		case !isID(w.RawName(), w.RawValue()):
 			left++
+		case w.Is("trace_id"):
+			d.PutSlot(normalize.TraceID, w.RawName(), w.RawValue())
+		default:
+			d.PutSlot(normalize.SpanID, w.RawName(), w.RawValue())
 		}
 	}
-	begun := false
-	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
-		isTrace := w.Is("trace")
-		if isTrace && left == 0 {
-			continue
+	d.PutRest(d.Text(name), object, func(name, _ []byte) bool {
+		return left == 0 && jsonwalk.Equal(name, "trace")
+	}, func(name, value []byte) bool {
+		if !wire.IsObject(value) || !jsonwalk.Equal(name, "trace") {
+			return false
 		}
-		if !begun {
-			begun = true
-			d.b.Attr(d.name(name))
-			d.b.BeginObject()
-		}
-		d.b.Name(d.name(w.RawName()))
-		if !isTrace || !wire.IsObject(w.RawValue()) {
-			d.b.JSON(w.RawValue())
-			continue
-		}
-		d.b.BeginObject()
-		for t := wire.Members(w.RawValue()); t.Next() && !d.b.Failed(); {
-			if isID := t.Is("trace_id") || t.Is("span_id"); !isID || !wire.IsString(t.RawValue()) {
-				d.b.Name(d.name(t.RawName()))
-				d.b.JSON(t.RawValue())
-			}
-		}
-		d.b.EndObject()
-	}
-	if begun {
-		d.b.EndObject()
-	}
+		d.PutObject(value, isID)
+		return true
+	})
+}
+
+// isID reports whether a member of a trace is an id.
+func isID(name, value []byte) bool {
+	return wire.IsString(value) && (jsonwalk.Equal(name, "trace_id") || jsonwalk.Equal(name, "span_id"))
 }
 
 // lastException returns the exception that was seen by the program, which
@@ -162,32 +128,32 @@ func lastException(value []byte) (last []byte, values jsonwalk.Walk, n int) {
 // exception makes the error of an event's exceptions.
 func (d *decoder) exception(name, value []byte) {
 	last, values, n := lastException(value)
-	if last == nil || d.b.Has(normalize.Error) {
-		d.attr(name, value)
+	if last == nil || d.Has(normalize.Error) {
+		d.PutAttr(name, value)
 		return
 	}
-	d.b.Slot(normalize.Error)
-	d.b.BeginObject()
-	for w := wire.Members(last); w.Next() && !d.b.Failed(); {
+	d.Slot(normalize.Error)
+	d.BeginObject()
+	for w := wire.Members(last); w.Next() && !d.Failed(); {
 		if w.Is("value") {
-			d.b.Name(nameMessage)
+			d.Name(nameMessage)
 		} else {
-			d.b.Name(d.name(w.RawName()))
+			d.Name(d.Text(w.RawName()))
 		}
-		d.b.JSON(w.RawValue())
+		d.JSON(w.RawValue())
 	}
 	if n > 1 {
-		d.b.Name(nameCauses)
-		d.b.BeginArray()
+		d.Name(nameCauses)
+		d.BeginArray()
 		for range n - 1 {
 			values.Next()
-			d.b.JSON(values.RawValue())
+			d.JSON(values.RawValue())
 		}
-		d.b.EndArray()
+		d.EndArray()
 	}
-	d.b.EndObject()
+	d.EndObject()
 	if wire.IsObject(value) && wire.Get(value, "values") != nil {
-		d.rest(name, value, nil)
+		d.PutRest(d.Text(name), value, func(name, _ []byte) bool { return jsonwalk.Equal(name, "values") }, nil)
 	}
 }
 
@@ -200,18 +166,18 @@ func (d *decoder) wordException(value []byte) {
 		return
 	}
 	kind, text := wire.Get(last, "type"), wire.Get(last, "value")
-	d.text = d.text[:0]
+	d.message = d.message[:0]
 	if wire.IsString(kind) {
-		d.text = append(d.text, d.name(kind)...)
+		d.message = append(d.message, d.Text(kind)...)
 	}
 	if wire.IsString(text) {
-		if len(d.text) > 0 {
-			d.text = append(d.text, ": "...)
+		if len(d.message) > 0 {
+			d.message = append(d.message, ": "...)
 		}
-		d.text = append(d.text, d.name(text)...)
+		d.message = append(d.message, d.Text(text)...)
 	}
-	if len(d.text) > 0 {
-		d.b.Slot(normalize.Message)
-		d.b.String(d.text)
+	if len(d.message) > 0 {
+		d.Slot(normalize.Message)
+		d.String(d.message)
 	}
 }

@@ -10,28 +10,28 @@ import (
 func (d *decoder) logs(object []byte) {
 	items := wire.Get(object, "items")
 	if !wire.IsArray(items) {
-		if d.begin(object) {
-			d.b.Reject(normalize.ReasonNotObject, "logs without an array of items")
+		if d.Start(object) {
+			d.Reject(normalize.ReasonNotObject, "logs without an array of items")
 		}
 		return
 	}
 	for w := wire.Elements(items); w.NextName(); {
-		d.b.Begin()
-		if d.b.Failed() || w.Kind() != '{' {
+		d.Begin()
+		if d.Failed() || w.Kind() != '{' {
 			w.SkipValue()
-			d.b.Raw(w.RawValue())
-			if d.b.Failed() {
-				d.b.End()
+			d.Raw(w.RawValue())
+			if d.Failed() {
+				d.End()
 				d.keepKind(kindLog)
 			} else {
-				d.b.Reject(normalize.ReasonNotObject, "a log is not an object")
+				d.Reject(normalize.ReasonNotObject, "a log is not an object")
 			}
 			continue
 		}
 		members := w.Inside()
 		d.members(&members)
 		w.Leave(&members)
-		d.b.Raw(w.RawValue())
+		d.Raw(w.RawValue())
 		d.endLog()
 	}
 }
@@ -50,7 +50,7 @@ func (d *decoder) endLog() {
 }
 
 func (d *decoder) members(w *jsonwalk.Walk) {
-	for !d.b.Failed() && w.NextName() {
+	for !d.Failed() && w.NextName() {
 		if w.Is("attributes") && w.Kind() == '{' {
 			attributes := w.Inside()
 			d.attributes(&attributes)
@@ -60,17 +60,17 @@ func (d *decoder) members(w *jsonwalk.Walk) {
 		w.SkipValue()
 		switch {
 		case w.Is("timestamp"):
-			d.slot(normalize.Time, w.RawName(), w.RawValue())
+			d.PutSlot(normalize.Time, w.RawName(), w.RawValue())
 		case w.Is("level"):
-			d.slot(normalize.Level, w.RawName(), w.RawValue())
+			d.PutSlot(normalize.Level, w.RawName(), w.RawValue())
 		case w.Is("body"):
-			d.slot(normalize.Message, w.RawName(), w.RawValue())
+			d.PutSlot(normalize.Message, w.RawName(), w.RawValue())
 		case w.Is("trace_id") && w.Kind() == '"':
-			d.slot(normalize.TraceID, w.RawName(), w.RawValue())
+			d.PutSlot(normalize.TraceID, w.RawName(), w.RawValue())
 		case w.Is("span_id") && w.Kind() == '"':
-			d.slot(normalize.SpanID, w.RawName(), w.RawValue())
+			d.PutSlot(normalize.SpanID, w.RawName(), w.RawValue())
 		default:
-			d.attr(w.RawName(), w.RawValue())
+			d.PutAttr(w.RawName(), w.RawValue())
 		}
 	}
 }
@@ -78,18 +78,18 @@ func (d *decoder) members(w *jsonwalk.Walk) {
 // attributes gives attributes, each {"value":…,"type":…}, by their values. One
 // that says more is kept whole.
 func (d *decoder) attributes(w *jsonwalk.Walk) {
-	for !d.b.Failed() && w.Next() {
+	for !d.Failed() && w.Next() {
 		value := w.RawValue()
 		if wire.IsObject(value) {
 			value = unwrapped(value)
 		}
 		switch {
 		case w.Is("logger.name"):
-			d.slot(normalize.Logger, w.RawName(), value)
+			d.PutSlot(normalize.Logger, w.RawName(), value)
 		case w.Is("service.name"):
-			d.slot(normalize.Service, w.RawName(), value)
+			d.PutSlot(normalize.Service, w.RawName(), value)
 		default:
-			d.attr(w.RawName(), value)
+			d.PutAttr(w.RawName(), value)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/wire"
 )
 
 // The context of an event that is rejected is its kind. The project is
@@ -14,7 +15,7 @@ const (
 )
 
 func (d *decoder) keepKind(kind string) {
-	d.b.Context(len(kind), func(dst []byte) []byte { return append(dst, kind...) })
+	d.Context(len(kind), func(dst []byte) []byte { return append(dst, kind...) })
 }
 
 // Reread implements receiver.Rereader.
@@ -28,11 +29,11 @@ func reread(q *receiver.Request, context []byte) error {
 		return decode(q, (*decoder).single)
 	}
 	return decode(q, func(d *decoder, body []byte) error {
-		value, err := d.object(body)
+		value, _, err := wire.Object(body, "it")
 		if err != nil {
 			return fmt.Errorf("invalid log: %w", err)
 		}
-		if d.begin(value) {
+		if d.Start(value) {
 			d.log(value)
 		}
 		return nil

@@ -52,17 +52,16 @@ type event struct{ answerer }
 
 // decoder is the memory of one Decode.
 type decoder struct {
-	b     *normalize.Builder
-	plain []byte // an unquoted name
-	code  byte   // of the first event that was left out
-	first int    // its number
-	seen  int    // events so far
+	wire.Event
+	code  byte // of the first event that was left out
+	first int  // its number
+	seen  int  // events so far
 }
 
 var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
 
 // Memory is for the pool.
-func (d *decoder) Memory() pool.Memory { return pool.Memory{d.plain} }
+func (d *decoder) Memory() pool.Memory { return pool.Memory{d.Scratch()} }
 
 // errNoData is Splunk's answer to a body without an event.
 var errNoData = &receiver.Refusal{Code: http.StatusBadRequest, Text: codes[noData].text, Empty: true}
@@ -78,14 +77,14 @@ func (event) Decode(q *receiver.Request) error {
 
 func (d *decoder) begin(q *receiver.Request) {
 	d.code, d.first, d.seen = success, 0, 0
-	d.b = q.Norm.Build(q.Batch, q.Received)
+	d.Builder = q.Norm.Build(q.Batch, q.Received)
 }
 
 // end leaves a note for Answer: the code, 1 if there is a channel, and the
 // number of the first event that was left out, as uvarint.
 func (d *decoder) end(q *receiver.Request) error {
-	d.b.Done()
-	d.b = nil
+	d.Done()
+	d.Builder = nil
 	if d.seen == 0 {
 		return errNoData
 	}
@@ -106,7 +105,7 @@ func (d *decoder) note(code byte) {
 }
 
 func (d *decoder) reject(code byte, reason, detail string) {
-	d.b.Reject(reason, detail)
+	d.Reject(reason, detail)
 	d.note(code)
 }
 
@@ -119,7 +118,7 @@ func (d *decoder) events(body []byte) {
 		}
 		d.seen++
 		if err != nil {
-			d.b.Raw(values.Rest())
+			d.Raw(values.Rest())
 			d.reject(invalidData, normalize.ReasonSyntax, fmt.Sprintf("event %d: %v", d.seen-1, err))
 			return
 		}
@@ -137,10 +136,7 @@ func (d *decoder) events(body []byte) {
 }
 
 func (d *decoder) event(value []byte) {
-	d.b.Begin()
-	d.b.Raw(value)
-	if d.b.Failed() {
-		d.b.End()
+	if !d.Start(value) {
 		d.note(busy)
 		return
 	}
@@ -166,7 +162,7 @@ func (d *decoder) event(value []byte) {
 		return
 	}
 	d.line(value, content)
-	if !d.b.End() {
+	if !d.End() {
 		d.note(invalidData)
 	}
 }
@@ -175,34 +171,32 @@ func (d *decoder) event(value []byte) {
 // within, then the content, then the rest.
 func (d *decoder) line(value, content []byte) {
 	if time := wire.Get(value, "time"); time != nil && !wire.IsNull(time) {
-		d.b.Slot(normalize.Time)
-		d.b.JSON(time)
+		d.Slot(normalize.Time)
+		d.JSON(time)
 	}
 	switch {
 	case wire.IsObject(content):
 		d.members(content, true)
 	case wire.IsArray(content):
-		d.b.Attr([]byte("event"))
-		d.b.JSON(content)
+		d.Attr([]byte("event"))
+		d.JSON(content)
 	default:
-		d.b.SlotNamed(normalize.Message, []byte("event"))
-		d.b.JSON(content)
+		d.SlotNamed(normalize.Message, []byte("event"))
+		d.JSON(content)
 	}
 	var time, event bool
-	for w := wire.Members(value); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(value); w.Next() && !d.Failed(); {
 		switch {
 		case !time && w.Is("time"):
 			time = true
 		case !event && w.Is("event"):
 			event = true
 		case w.Is("fields") && wire.IsObject(w.RawValue()):
-			for f := wire.Members(w.RawValue()); f.Next() && !d.b.Failed(); {
-				d.b.Attr(d.name(f.RawName()))
-				d.b.JSON(f.RawValue())
+			for f := wire.Members(w.RawValue()); f.Next() && !d.Failed(); {
+				d.PutAttr(f.RawName(), f.RawValue())
 			}
 		default:
-			d.b.Attr(d.name(w.RawName()))
-			d.b.JSON(w.RawValue())
+			d.PutAttr(w.RawName(), w.RawValue())
 		}
 	}
 }
@@ -211,20 +205,13 @@ func (d *decoder) line(value, content []byte) {
 // what was logged into "message": if that is an object, its members are the
 // event's.
 func (d *decoder) members(object []byte, top bool) {
-	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(object); w.Next() && !d.Failed(); {
 		if top && w.Is("message") && wire.IsObject(w.RawValue()) {
 			d.members(w.RawValue(), false)
 			continue
 		}
-		d.b.Field(d.name(w.RawName()))
-		d.plain = wire.Put(d.b, d.plain, w.RawValue())
+		d.PutField(w.RawName(), w.RawValue())
 	}
-}
-
-// name returns the text of a name, valid until the next call.
-func (d *decoder) name(raw []byte) (plain []byte) {
-	plain, d.plain = jsonwalk.Text(raw, d.plain)
-	return plain
 }
 
 type raw struct{ answerer }
@@ -262,18 +249,18 @@ func (raw) Decode(q *receiver.Request) error {
 			continue
 		}
 		d.seen++
-		d.b.Begin()
-		d.b.Raw(line)
-		d.b.Slot(normalize.Message)
-		d.b.String(line)
+		d.Begin()
+		d.Raw(line)
+		d.Slot(normalize.Message)
+		d.String(line)
 		for i, v := range values {
 			if v != nil {
-				d.b.Attr([]byte(metadata[i]))
-				d.b.String(v)
+				d.Attr([]byte(metadata[i]))
+				d.String(v)
 			}
 		}
-		if !d.b.End() {
-			d.b.Context(shared+len(values), func(dst []byte) []byte { return appendQuery(dst, &values) })
+		if !d.End() {
+			d.Context(shared+len(values), func(dst []byte) []byte { return appendQuery(dst, &values) })
 			d.note(invalidData)
 		}
 	}

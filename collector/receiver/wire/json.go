@@ -85,6 +85,31 @@ func (j *JSON) Object(at int, what string) (w jsonwalk.Walk, err error) {
 	return j.check.Members(j.Body, at), nil
 }
 
+// Members has read read the values of the members of the object at an offset, which is
+// called what, except for nulls. read gets the text of the name, which is valid until
+// the next one, and returns the end of the value, or 0 to pass over it. Members returns
+// the end of the object.
+func (j *JSON) Members(at int, what string, read func(name []byte, at int) (end int, err error)) (end int, err error) {
+	w, err := j.Object(at, what)
+	if err != nil {
+		return 0, err
+	}
+	for w.NextName() {
+		end := 0
+		if j.Kind(w.Value.Start) != 'n' {
+			if end, err = read(j.Name(&w), w.Value.Start); err != nil {
+				return 0, err
+			}
+		}
+		if end > 0 {
+			w.SetEnd(end)
+		} else {
+			w.SkipValue()
+		}
+	}
+	return End(&w)
+}
+
 // Each has read read the elements of the array at an offset, which is called what.
 // read returns the end of the element, Each that of the array.
 func (j *JSON) Each(at int, what string, read func(at int) (end int, err error)) (end int, err error) {
@@ -107,14 +132,6 @@ func End(w *jsonwalk.Walk) (end int, err error) {
 		return 0, errSyntax
 	}
 	return end, nil
-}
-
-// Value returns the value of the member or element that a walk has reached.
-func (j *JSON) Value(w *jsonwalk.Walk) ([]byte, error) {
-	if !w.SkipValue() {
-		return nil, errSyntax
-	}
-	return w.Value.Of(j.Body), nil
 }
 
 // Name returns the name of the member that a walk has reached, valid until the next

@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
@@ -82,24 +81,6 @@ func Get(object []byte, name string) []byte {
 		}
 	}
 	return nil
-}
-
-// Put gives b the value of a Field. The members of an object are given one by one, as
-// those of some are merged into attrs; buf is for names that have escapes.
-func Put(b *normalize.Builder, buf, v []byte) (newBuf []byte) {
-	if !IsObject(v) {
-		b.JSON(v)
-		return buf
-	}
-	b.BeginObject()
-	for w := Members(v); w.Next() && !b.Failed(); {
-		var name []byte
-		name, buf = jsonwalk.Text(w.RawName(), buf)
-		b.Name(name)
-		b.JSON(w.RawValue())
-	}
-	b.EndObject()
-	return buf
 }
 
 // IsObject tells the kind of a value.
