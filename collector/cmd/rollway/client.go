@@ -53,14 +53,14 @@ func newClient(addr string) (*client, error) {
 	}
 	return &client{
 		base: u.Scheme + "://" + u.Host,
-		http: &http.Client{Transport: withToken(os.Getenv(tokenEnv), u.Host, &http.Transport{
+		http: &http.Client{CheckRedirect: keepToken, Transport: &http.Transport{
 			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 			DialContext:           (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
 			TLSHandshakeTimeout:   5 * time.Second,
 			ResponseHeaderTimeout: time.Minute,
 			MaxIdleConnsPerHost:   2,
 			DisableCompression:    true, // gzip would delay lines until a block is full
-		})},
+		}},
 	}, nil
 }
 
@@ -88,27 +88,27 @@ func rootsFromEnv() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// withToken adds token, if not empty, to each request for host. A redirect to another
-// host does not get it.
-func withToken(token, host string, next http.RoundTripper) http.RoundTripper {
-	if token == "" {
-		return next
+// do sends req with the token.
+func (cl *client) do(req *http.Request) (*http.Response, error) {
+	if token := os.Getenv(tokenEnv); token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	return bearer{token, host, next}
+	resp, err := cl.http.Do(req)
+	if err != nil {
+		return nil, cl.explain(err)
+	}
+	return resp, nil
 }
 
-type bearer struct {
-	token, host string
-	next        http.RoundTripper
-}
-
-func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Host != b.host {
-		return b.next.RoundTrip(req)
+// keepToken removes the token from a redirect to another host.
+func keepToken(req *http.Request, via []*http.Request) error {
+	if req.URL.Host != via[0].URL.Host {
+		req.Header.Del("Authorization")
 	}
-	req = req.Clone(req.Context()) // a RoundTripper must not modify its request
-	req.Header.Set("Authorization", "Bearer "+b.token)
-	return b.next.RoundTrip(req)
+	if len(via) >= 10 {
+		return errors.New("stopped after 10 redirects")
+	}
+	return nil
 }
 
 // get requests path with query. It returns the response if its status is 200; the
@@ -125,9 +125,9 @@ func (cl *client) get(ctx context.Context, path string, query url.Values, header
 	for k, v := range header {
 		req.Header[k] = v
 	}
-	resp, err := cl.http.Do(req)
+	resp, err := cl.do(req)
 	if err != nil {
-		return nil, cl.explain(err)
+		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
@@ -158,7 +158,7 @@ func (cl *client) getJSON(ctx context.Context, path string, v any) error {
 func (cl *client) explain(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
-		return &unreachableError{base: cl.base, err: op.Err}
+		return fmt.Errorf("cannot reach %s: %w; is the collector running there? (start it with 'rollway serve', or name another with -addr)", cl.base, op.Err)
 	}
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -169,18 +169,6 @@ func (cl *client) explain(err error) error {
 	}
 	return err
 }
-
-// unreachableError reports that nothing answers at an address.
-type unreachableError struct {
-	base string
-	err  error
-}
-
-func (e *unreachableError) Error() string {
-	return fmt.Sprintf("cannot reach %s: %v; is the collector running there? (start it with 'rollway serve', or name another with -addr)", e.base, e.err)
-}
-
-func (e *unreachableError) Unwrap() error { return e.err }
 
 // statusError is a response other than a success, with the server's message.
 type statusError struct {

@@ -158,7 +158,7 @@ func (p *planFlags) overlay(seen *observation) {
 	unless(p.given["line-p99"], &w.LineSizeP99, max(o.LineSizeP99, w.LineSize))
 	unless(p.given["write-latency"], &w.WriteLatency, o.WriteLatency)
 	unless(p.given["spike"], &w.Spike, o.Spike)
-	unless(p.given["slabs"], &p.count, seen.Slabs)
+	unless(p.given["slabs"], &p.count, seen.Stats.Slabs)
 }
 
 func unless[T any](given bool, dst *T, v T) {

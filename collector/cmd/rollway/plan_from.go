@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -24,20 +26,8 @@ type observation struct {
 	Source   string        `json:"source"`
 	Elapsed  time.Duration `json:"elapsed_ns"`
 	Workload plan.Workload `json:"workload"`
-
-	// Since the Writer started.
-	WriteMax  time.Duration `json:"write_max_ns"`
-	LineMax   int           `json:"line_max_bytes"`
-	Slabs     int           `json:"slabs"`
-	SlabsPeak int           `json:"slabs_peak"`
-	Dropped   uint64        `json:"dropped_lines"`
-	Errors    uint64        `json:"failed_writes"`
-
-	Waiting int      `json:"producers_waiting"` // now
-	Advice  []string `json:"advice"`
-
-	slabsFree int
-	drops     map[string]uint64 // lines by reason, those with any
+	Stats    slab.Stats    `json:"stats"` // of the second reading
+	Advice   []string      `json:"advice"`
 }
 
 // observe reads twice and computes the workload in between.
@@ -63,25 +53,14 @@ func (p *planFlags) observe(ctx context.Context) (*observation, error) {
 	if saved {
 		elapsed = p.interval
 	}
-	w, err := plan.Observed(before.Stats, s.Stats, elapsed)
+	w, err := plan.Observed(before, s, elapsed)
 	switch {
 	case err != nil && !saved && !isURL(first):
 		return nil, fmt.Errorf("%s: %w; if it is a saved page, give two: -from BEFORE -from AFTER -interval TIME-BETWEEN", last, err)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", last, err)
 	}
-	o := &observation{
-		Source: fmt.Sprintf("%s of %s", appendPlain(nil, name), redacted(last)), Elapsed: elapsed, Workload: w,
-		WriteMax: s.WriteMax, LineMax: s.LineMax, Slabs: s.Slabs, SlabsPeak: s.SlabsPeak, Errors: s.Errors,
-		Waiting: s.Waiting, slabsFree: s.SlabsFree, drops: map[string]uint64{},
-	}
-	for reason, n := range s.drops {
-		if n > 0 {
-			o.Dropped += n
-			o.drops[string(appendPlain(nil, reason))] = n
-		}
-	}
-	return o, nil
+	return &observation{Source: fmt.Sprintf("%s of %s", appendPlain(nil, name), redacted(last)), Elapsed: elapsed, Workload: w, Stats: s}, nil
 }
 
 func isURL(from string) bool { return strings.Contains(from, "://") }
@@ -95,7 +74,7 @@ func redacted(from string) string {
 }
 
 // read gets the page at from and finds the Stats on it, and their name.
-func (p *planFlags) read(ctx context.Context, from string) (s pageStats, name string, err error) {
+func (p *planFlags) read(ctx context.Context, from string) (s slab.Stats, name string, err error) {
 	text, err := p.page(ctx, from)
 	if err != nil {
 		return s, "", err
@@ -150,30 +129,10 @@ func readPage(r io.Reader, name string) ([]byte, error) {
 	return text, nil
 }
 
-// pageStats are the Stats of a Writer as expvar prints them.
-type pageStats struct {
-	slab.Stats
-	drops map[string]uint64 // lines by reason
-}
-
-// UnmarshalJSON leaves out the last error, which has no form in JSON.
-func (s *pageStats) UnmarshalJSON(text []byte) error {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return err
-	}
-	delete(fields, "LastError")
-	text, err := json.Marshal(fields)
-	if err != nil {
-		return err
-	}
-	return errors.Join(json.Unmarshal(text, &s.Stats), json.Unmarshal(fields["Dropped"], &s.drops))
-}
-
 // findStats finds the Stats of a slab.Writer on an expvar page: at its top, or
 // nested in objects. name chooses one of several.
-func findStats(text []byte, name string) (s pageStats, _ string, err error) {
-	found := map[string]json.RawMessage{}
+func findStats(text []byte, name string) (s slab.Stats, _ string, err error) {
+	found := map[string]exports{}
 	const maxNesting = 4
 	if err := collectStats(found, "", text, maxNesting); err != nil {
 		return s, "", fmt.Errorf("this is not a page of variables in JSON: %w", err)
@@ -190,24 +149,30 @@ func findStats(text []byte, name string) (s pageStats, _ string, err error) {
 	case found[name] == nil:
 		return s, "", fmt.Errorf("there is no Writer's Stats under the name %q, but: %s", name, list)
 	}
-	if err := json.Unmarshal(found[name], &s); err != nil {
+	delete(found[name], "LastError") // errors have no form in JSON
+	delete(found[name], "PersistError")
+	value, err := json.Marshal(found[name])
+	if err == nil {
+		err = json.Unmarshal(value, &s)
+	}
+	if err != nil {
 		return s, "", fmt.Errorf("the value %q is not the Stats of a slab.Writer: %w", name, err)
 	}
 	return s, name, nil
 }
 
+// exports are the variables of an object.
+type exports map[string]json.RawMessage
+
 // collectStats adds the objects in value that look like Stats to found. It fails
 // only if value itself is not an object.
-func collectStats(found map[string]json.RawMessage, path string, value []byte, depth int) error {
-	var object map[string]json.RawMessage
+func collectStats(found map[string]exports, path string, value []byte, depth int) error {
+	var object exports
 	if err := json.Unmarshal(value, &object); err != nil {
 		return err
 	}
 	if object["Accepted"] != nil && object["Dropped"] != nil && object["SlabsPeak"] != nil {
-		if path == "" {
-			path = "stats"
-		}
-		found[path] = value
+		found[cmp.Or(path, "stats")] = object
 		return nil
 	}
 	for key, inner := range object {
@@ -224,52 +189,49 @@ func collectStats(found map[string]json.RawMessage, path string, value []byte, d
 // judge derives advice. c is planned for the observed workload as changed by flags;
 // fixed reports whether flags gave the slabs.
 func (o *observation) judge(c plan.Capacity, fixed bool) {
-	advise := func(format string, args ...any) { o.Advice = append(o.Advice, fmt.Sprintf(format, args...)) }
-	if full := o.drops["Full"]; full > 0 {
-		advise("%s found no room and were dropped since the start.", lines(int(full)))
+	advise := func(when bool, format string, args ...any) {
+		if when {
+			o.Advice = append(o.Advice, fmt.Sprintf(format, args...))
+		}
 	}
+	s := o.Stats
+	full, gone, long := s.Dropped.Full, s.Dropped.GaveUp, s.Dropped.TooLarge
+	advise(full > 0, "%s found no room and were dropped since the start.", lines(int(full)))
 	switch {
-	case o.Waiting > 0:
-		advise("%s waiting for a slab at this moment.", areMany(o.Waiting, "producer"))
-	case o.SlabsPeak >= o.Slabs:
-		advise("All %d slabs have been taken at once: producers may have had to wait.", o.Slabs)
-	case 2*o.SlabsPeak <= o.Slabs:
-		advise("No more than %d of %d slabs have been taken at once: so far they were enough.", o.SlabsPeak, o.Slabs)
+	case s.Waiting > 0:
+		advise(true, "%s waiting for a slab at this moment.", areMany(s.Waiting, "producer"))
+	case s.SlabsPeak >= s.Slabs:
+		advise(true, "All %d slabs have been taken at once: producers may have had to wait.", s.Slabs)
+	default:
+		advise(2*s.SlabsPeak <= s.Slabs, "No more than %d of %d slabs have been taken at once: so far they were enough.", s.SlabsPeak, s.Slabs)
 	}
-	if gone := o.drops["GaveUp"]; gone > 0 || o.Errors > 0 {
-		advise("%s of the destination failed, and %s were given up: slabs bridge a stall, not an outage.", plural(int(o.Errors), "write"), lines(int(gone)))
-	}
-	if n := o.drops["TooLarge"]; n > 0 {
-		advise("%s were longer than MaxLine.", lines(int(n)))
-	}
-	if c.Workload.LineSizeP99 >= 8*c.Workload.LineSize {
-		advise("The longest line has %d times the mean size. If it is an exception, give the usual maximum as -line-p99.", c.Workload.LineSizeP99/c.Workload.LineSize)
-	}
-	if c.Limit == plan.LimitNone && !fixed && c.SlabCount != o.Slabs {
-		advise("The Writer has %s; the plan is %d of %v. -slab-size SIZE evaluates those it has.",
-			plural(o.Slabs, "slab"), c.SlabCount, config.Size(c.SlabSize))
-	}
-	if c.Limit != plan.LimitThroughput && c.Headroom() < 2 {
-		advise("The destination can take %.2g times what comes: it needs long to recover from a stall.", c.Headroom())
-	}
-	advise("The rate is a mean over %v. If the busiest second has more, give that as -rate.", o.Elapsed.Round(time.Millisecond))
+	advise(gone > 0 || s.Errors > 0, "%s of the destination failed, and %s were given up: slabs bridge a stall, not an outage.", plural(int(s.Errors), "write"), lines(int(gone)))
+	advise(long > 0, "%s were longer than MaxLine.", lines(int(long)))
+	w := c.Workload
+	advise(w.LineSizeP99 >= 8*w.LineSize, "The longest line has %d times the mean size. If it is an exception, give the usual maximum as -line-p99.", w.LineSizeP99/w.LineSize)
+	advise(c.Limit == plan.LimitNone && !fixed && c.SlabCount != s.Slabs, "The Writer has %s; the plan is %d of %v. -slab-size SIZE evaluates those it has.",
+		plural(s.Slabs, "slab"), c.SlabCount, config.Size(c.SlabSize))
+	advise(c.Limit != plan.LimitThroughput && c.Headroom() < 2, "The destination can take %.2g times what comes: it needs long to recover from a stall.", c.Headroom())
+	advise(true, "The rate is a mean over %v. If the busiest second has more, give that as -rate.", o.Elapsed.Round(time.Millisecond))
 }
 
 // text formats o for people.
 func (o *observation) text() string {
 	var t sheet
-	w := o.Workload
+	w, s := o.Workload, o.Stats
 	t.title("observed for %v: %s", o.Elapsed.Round(time.Millisecond), o.Source)
 	t.row("rate", "%s, %s", perSecond(w.Rate, "lines"), megabytes(w.Rate*float64(w.LineSize)))
-	t.row("line", "%s B in the mean, %s B at most since the start", count(w.LineSize), count(o.LineMax))
-	t.row("a write took", "%s in the mean, %s at most since the start", shortTime(w.WriteLatency), shortTime(o.WriteMax))
-	t.row("slabs taken", "%d of %d now, %d at most since the start", o.Slabs-o.slabsFree, o.Slabs, o.SlabsPeak)
-	var dropped []string
-	for _, reason := range slices.Sorted(maps.Keys(o.drops)) {
-		dropped = append(dropped, fmt.Sprintf("%s %s", reason, count(int(o.drops[reason]))))
+	t.row("line", "%s B in the mean, %s B at most since the start", count(w.LineSize), count(s.LineMax))
+	t.row("a write took", "%s in the mean, %s at most since the start", shortTime(w.WriteLatency), shortTime(s.WriteMax))
+	t.row("slabs taken", "%d of %d now, %d at most since the start", s.Slabs-s.SlabsFree, s.Slabs, s.SlabsPeak)
+	var reasons []string
+	for reason, n := range reflect.ValueOf(s.Dropped).Fields() {
+		if n.Uint() > 0 {
+			reasons = append(reasons, reason.Name+" "+count(int(n.Uint())))
+		}
 	}
-	t.row("dropped", "%s since the start", strings.TrimSuffix(lines(int(o.Dropped))+": "+strings.Join(dropped, ", "), ": "))
-	t.row("failed writes", "%s since the start", count(int(o.Errors)))
+	t.row("dropped", "%s since the start", strings.TrimSuffix(lines(int(s.Dropped.Total()))+": "+strings.Join(reasons, ", "), ": "))
+	t.row("failed writes", "%s since the start", count(int(s.Errors)))
 	t.title("advice")
 	for _, a := range o.Advice {
 		t.WriteString("  - " + a + "\n")

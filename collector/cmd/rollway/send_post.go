@@ -129,9 +129,9 @@ func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) 
 	if key != "" {
 		req.Header.Set(receiver.KeyHeader, key)
 	}
-	resp, err := s.client.http.Do(req)
+	resp, err := s.client.do(req)
 	if err != nil {
-		return a, s.client.explain(err)
+		return a, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 && resp.StatusCode != http.StatusBadRequest {
