@@ -6,7 +6,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -204,50 +203,5 @@ func TestResidentSlowAfterLarge(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-	}
-}
-
-// Connections that send their headers a byte at a time are closed when their
-// time is over, and keep nobody else from being served.
-func TestSlowHeaders(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "rollway.yaml")
-	if err := os.WriteFile(path, []byte("timeouts:\n  read_header: 5s\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d := serveDaemon(t, "-config", path, "-data", filepath.Join(dir, "data"))
-	const slow = 500
-	var conns sync.WaitGroup
-	ended := make(chan error, slow)
-	for range slow {
-		c, err := net.Dial("tcp", strings.TrimPrefix(d.addr, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		conns.Go(func() {
-			defer c.Close()
-			go io.Copy(io.Discard, c)
-			var err error
-			for begin := time.Now(); err == nil && time.Since(begin) < time.Minute; time.Sleep(50 * time.Millisecond) {
-				_, err = io.WriteString(c, "P")
-			}
-			ended <- err
-		})
-	}
-	for i := range 20 {
-		if code, body := d.post(t, fmt.Sprintf(`{"msg":"beside %d"}`, i)); code != 200 {
-			t.Fatal(code, body)
-		}
-	}
-	conns.Wait()
-	close(ended)
-	for err := range ended {
-		var op *net.OpError
-		if !errors.As(err, &op) {
-			t.Fatalf("a connection without headers was kept: %v", err)
-		}
-	}
-	if code, body := d.post(t, `{"msg":"afterwards"}`); code != 200 {
-		t.Fatal(code, body)
 	}
 }

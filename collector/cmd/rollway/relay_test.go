@@ -103,6 +103,37 @@ func upstream(t *testing.T, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
+// relayAddr returns the address of the listener in the output of a relay.
+func relayAddr(out *testkit.Buffer) string {
+	return regexp.MustCompile(`from +(?:tcp|tls)://(\S+)`).FindStringSubmatch(out.String())[1]
+}
+
+// end sends SIGTERM to a relay or a collector, which must end with 0 and the words.
+func end(t *testing.T, cmd *exec.Cmd, out fmt.Stringer, words string) {
+	t.Helper()
+	err := cmd.Process.Signal(syscall.SIGTERM)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil || !strings.Contains(out.String(), words) {
+		t.Errorf("ended with %v, want %q in\n%s", err, words, out.String())
+	}
+}
+
+// exchange sends text to an echo and reads it back.
+func exchange(c net.Conn, text string) error {
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := io.WriteString(c, text); err != nil {
+		return err
+	}
+	got := make([]byte, len(text))
+	_, err := io.ReadFull(c, got)
+	if err == nil && string(got) != text {
+		err = fmt.Errorf("%q came back", got)
+	}
+	return err
+}
+
 // echo sends back what it gets.
 func echo(c net.Conn) { _, _ = io.Copy(c, c) }
 
@@ -113,7 +144,7 @@ func TestRelayOverTLS(t *testing.T) {
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	writeCertificate(t, 1, cert, key)
 	cmd, out, log := startRelay(t, "-listen", "tls://127.0.0.1:0", "-to", "tcp://"+upstream(t, echo), "-cert", cert, "-key", key)
-	addr := regexp.MustCompile(`from +tls://(\S+)`).FindStringSubmatch(out.String())[1]
+	addr := relayAddr(out)
 	connect := func(serial int64) *tls.Conn {
 		t.Helper()
 		c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
@@ -123,15 +154,12 @@ func TestRelayOverTLS(t *testing.T) {
 		if got := c.ConnectionState().PeerCertificates[0].SerialNumber.Int64(); got != serial {
 			t.Errorf("certificate %d, want %d", got, serial)
 		}
-		_ = c.SetDeadline(time.Now().Add(time.Minute))
 		return c
 	}
 	say := func(c *tls.Conn, text string) {
 		t.Helper()
-		_, _ = io.WriteString(c, text)
-		got := make([]byte, len(text))
-		if _, err := io.ReadFull(c, got); err != nil || string(got) != text {
-			t.Errorf("%q came back, %v", got, err)
+		if err := exchange(c, text); err != nil {
+			t.Error(err)
 		}
 	}
 	first := connect(1)
@@ -176,68 +204,6 @@ func TestRelayOverTLS(t *testing.T) {
 	}
 }
 
-// SIGHUP renews the authorities of clients too.
-func TestRelayRenewsClientAuthorities(t *testing.T) {
-	dir := t.TempDir()
-	path := func(name string) string { return filepath.Join(dir, name) }
-	for i, name := range []string{"server", "first", "second"} {
-		writeCertificate(t, int64(i+1), path(name+".pem"), path(name+".key"))
-	}
-	vouch := func(name string) {
-		t.Helper()
-		text, err := os.ReadFile(path(name + ".pem"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path("ca.new"), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path("ca.new"), path("ca")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	vouch("first")
-	cmd, out, log := startRelay(t, "-listen", "tls://127.0.0.1:0", "-to", "tcp://"+upstream(t, func(c net.Conn) { _, _ = io.WriteString(c, "welcome") }), "-cert", path("server.pem"), "-key", path("server.key"), "-client-ca", path("ca"))
-	addr := regexp.MustCompile(`from +tls://(\S+)`).FindStringSubmatch(out.String())[1]
-	ask := func(name string) string {
-		t.Helper()
-		cert, err := tls.LoadX509KeyPair(path(name+".pem"), path(name+".key"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}})
-		if err != nil {
-			return err.Error()
-		}
-		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(time.Minute))
-		text, err := io.ReadAll(c)
-		if err != nil {
-			return err.Error()
-		}
-		return string(text)
-	}
-	for _, step := range []struct{ in, out string }{{"first", "second"}, {"second", "first"}} {
-		if got := ask(step.in); got != "welcome" {
-			t.Errorf("%s has %s", step.in, got)
-		}
-		if got := ask(step.out); got == "welcome" {
-			t.Errorf("%s is let in", step.out)
-		}
-		vouch("second")
-		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-		awaitText(t, log, log, `"msg":"TLS files read","attrs":{"changed":true`)
-	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("the relay ended with %v\n%s", err, log.String())
-	}
-}
-
 // A limit on descriptors that is too low is said, with what it should be.
 func TestRelayUnderLowLimit(t *testing.T) {
 	for _, c := range []struct{ args, out, log string }{
@@ -255,12 +221,7 @@ func TestRelayUnderLowLimit(t *testing.T) {
 			t.Errorf("%q says\n%s", c.args, out.String())
 		}
 		awaitText(t, log, log, c.log)
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the relay ended with %v\n%s", err, log.String())
-		}
+		end(t, cmd, out, "stopped: ")
 	}
 }
 
@@ -298,17 +259,14 @@ func TestRelayWithUnreadLog(t *testing.T) {
 	}
 	defer cmd.Process.Kill()
 	awaitText(t, out, out, "  metrics ")
-	addr := regexp.MustCompile(`from +tcp://(\S+)`).FindStringSubmatch(out.String())[1]
+	addr := relayAddr(out)
 	// ask returns a connection through the relay, nil if it is refused.
 	ask := func() net.Conn {
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			return nil // it is reset already
 		}
-		_ = c.SetDeadline(time.Now().Add(time.Minute))
-		_, _ = io.WriteString(c, "hello")
-		got := make([]byte, len("hello"))
-		if _, err := io.ReadFull(c, got); err != nil {
+		if err := exchange(c, "hello"); err != nil {
 			if os.IsTimeout(err) {
 				t.Error(err)
 			}
@@ -325,12 +283,7 @@ func TestRelayWithUnreadLog(t *testing.T) {
 		}
 		held.Close()
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "stopped: ") {
-		t.Errorf("the relay ended with %v\n%s", err, out.String())
-	}
+	end(t, cmd, out, "stopped: ")
 }
 
 // The same of a collector, which reads its tokens again each time it is asked to,
@@ -372,18 +325,13 @@ func TestServeWithUnreadLog(t *testing.T) {
 			return code == http.StatusOK
 		})
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "stopped: 4 lines stored") {
-		t.Errorf("the collector ended with %v\n%s", err, out.String())
-	}
+	end(t, cmd, out, "stopped: 4 lines stored")
 }
 
 // SIGHUP does not end a relay without files to reload.
 func TestRelayWithoutFilesOutlivesHangup(t *testing.T) {
 	cmd, out, log := startRelay(t, "-listen", "tcp://127.0.0.1:0", "-to", "tcp://"+upstream(t, echo))
-	addr := regexp.MustCompile(`from +tcp://(\S+)`).FindStringSubmatch(out.String())[1]
+	addr := relayAddr(out)
 	for range 2 {
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
@@ -394,19 +342,11 @@ func TestRelayWithoutFilesOutlivesHangup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = c.SetDeadline(time.Now().Add(time.Minute))
-	_, _ = io.WriteString(c, "hello")
-	got := make([]byte, len("hello"))
-	if _, err := io.ReadFull(c, got); err != nil || string(got) != "hello" {
-		t.Errorf("%q came back, %v", got, err)
+	if err := exchange(c, "hello"); err != nil {
+		t.Error(err)
 	}
 	c.Close()
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("the relay ended with %v\n%s", err, log.String())
-	}
+	end(t, cmd, out, "stopped: ")
 }
 
 // -socket-memory takes a size, or -1 for no bound, and says so of anything else.
