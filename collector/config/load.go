@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -24,22 +25,20 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
+	text := ""
 	if e.File != "" {
-		b.WriteString(e.File)
-		if e.Line > 0 {
-			fmt.Fprintf(&b, ":%d", e.Line)
-			if e.Column > 0 {
-				fmt.Fprintf(&b, ":%d", e.Column)
+		text = e.File
+		for _, n := range []int{e.Line, e.Column} {
+			if n > 0 {
+				text += ":" + strconv.Itoa(n)
 			}
 		}
-		b.WriteString(": ")
+		text += ": "
 	}
 	if e.Key != "" {
-		b.WriteString(e.Key + ": ")
+		text += e.Key + ": "
 	}
-	b.WriteString(e.Message)
-	return b.String()
+	return text + e.Message
 }
 
 // Errors are all things wrong in a file, in the order of its lines.
@@ -111,44 +110,40 @@ func (l *loader) fail(n *yaml.Node, key, format string, args ...any) {
 }
 
 func (l *loader) document(text []byte) {
-	d := yaml.NewDecoder(strings.NewReader(string(text)))
-	var doc yaml.Node
-	switch err := d.Decode(&doc); {
-	case errors.Is(err, io.EOF):
-		return // an empty file: all defaults
-	case err != nil:
-		l.syntax(err)
+	var docs [2]yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	for i := range docs {
+		err := d.Decode(&docs[i])
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			l.syntax(err)
+			return
+		}
+	}
+	switch {
+	case docs[0].Kind == 0: // an empty file: all defaults
+		return
+	case docs[1].Kind != 0:
+		l.fail(&docs[1], "", "a second document begins here: a file contains one configuration")
 		return
 	}
-	var second yaml.Node
-	switch err := d.Decode(&second); {
-	case err == nil:
-		l.fail(&second, "", "a second document begins here: a file contains one configuration")
-		return
-	case !errors.Is(err, io.EOF):
-		l.syntax(err)
-		return
-	}
-	root := doc.Content[0]
-	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
-		return
-	}
-	if root.Kind != yaml.MappingNode {
+	switch root := docs[0].Content[0]; {
+	case root.Kind == yaml.MappingNode:
+		l.mapping("", root)
+	case root.Kind != yaml.ScalarNode || root.Tag != "!!null":
 		l.fail(root, "", "the file must hold keys and values, as in \"listen: 127.0.0.1:4318\"; this is %s", describe(root))
-		return
 	}
-	l.mapping("", root)
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?((?s).*)$`)
 
 // syntax reports what the YAML parser could not read.
 func (l *loader) syntax(err error) {
-	e := &Error{File: l.name, Message: "not valid YAML: " + yamlLine.ReplaceAllString(err.Error(), "")}
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		e.Line, _ = strconv.Atoi(m[1])
-	}
-	l.errors = append(l.errors, e)
+	m := yamlLine.FindStringSubmatch(err.Error())
+	line, _ := strconv.Atoi(m[1]) // 0: it does not say
+	l.errors = append(l.errors, &Error{File: l.name, Line: line, Message: "not valid YAML: " + m[2]})
 }
 
 // mapping reads the keys below section; "" is the top.

@@ -10,15 +10,12 @@ import (
 // probably meant to be: the nearest spelling, or the same name in another
 // place.
 func suggestion(section, name string) string {
-	want := join(section, name)
+	want := strings.ToLower(join(section, name))
+	plain := strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(name))
 	best, bestDistance := "", len(want)/3+2
 	for _, key := range knownKeys() {
-		_, last, found := strings.Cut(key, ".")
-		if !found {
-			last = key
-		}
-		d := Distance(strings.ToLower(want), key)
-		if plain := strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(name)); plain == last {
+		d := Distance(want, key)
+		if key == plain || strings.HasSuffix(key, "."+plain) {
 			d = min(d, 1)
 		}
 		if d < bestDistance {

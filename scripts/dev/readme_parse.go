@@ -35,33 +35,54 @@ type program struct {
 //     for any other.
 //   - A block fenced as go that begins with "package main" must build.
 func parseReadme(text string) (steps []step, programs []program, err error) {
+	fail := func(line int, format string, args ...any) ([]step, []program, error) {
+		return nil, nil, fmt.Errorf("README.md:%d: "+format, append([]any{line}, args...)...)
+	}
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
 		language, fenced := strings.CutPrefix(lines[i], "```")
 		if !fenced {
 			continue
 		}
-		directive := ""
-		if i > 0 {
-			directive = lines[i-1]
-		}
 		begin := i + 1
 		for i++; i < len(lines) && lines[i] != "```"; i++ {
 		}
 		if i == len(lines) {
-			return nil, nil, fmt.Errorf("README.md:%d: the block that begins here does not end", begin)
+			return fail(begin, "the block that begins here does not end")
 		}
-		switch block := lines[begin:i]; language {
-		case "sh":
-			found, err := parseBlock(block, begin+1, directive)
-			if err != nil {
-				return nil, nil, err
+		block := lines[begin:i]
+		if language == "go" && len(block) > 0 && block[0] == "package main" {
+			programs = append(programs, program{begin + 1, strings.Join(block, "\n") + "\n"})
+		}
+		if language != "sh" {
+			continue
+		}
+		var directive []string
+		if before := lines[max(begin-2, 0)]; strings.HasPrefix(before, "<!-- run:") {
+			if directive = runDirective.FindStringSubmatch(before); directive == nil {
+				return fail(begin-1, "%q is neither <!-- run: background --> nor <!-- run: no, REASON -->", before)
 			}
-			steps = append(steps, found...)
-		case "go":
-			if len(block) > 0 && block[0] == "package main" {
-				programs = append(programs, program{begin + 1, strings.Join(block, "\n") + "\n"})
+		}
+		first, continued := len(steps), false
+		for n, text := range block {
+			command, isCommand := strings.CutPrefix(text, "$ ")
+			switch last := len(steps) - 1; {
+			case continued:
+				steps[last].command += "\n" + text
+			case isCommand:
+				steps = append(steps, step{line: begin + 1 + n, command: command})
+				if directive != nil {
+					steps[last+1].skip = directive[2]
+				}
+			case len(steps) == first:
+				return fail(begin+1, "a block fenced as sh begins with a command after %q", "$ ")
+			default:
+				steps[last].output += text + "\n"
 			}
+			continued = (continued || isCommand) && strings.HasSuffix(text, `\`)
+		}
+		if directive != nil && directive[2] == "" && len(steps) > first {
+			steps[len(steps)-1].background = true
 		}
 	}
 	if len(steps) == 0 {
@@ -71,38 +92,6 @@ func parseReadme(text string) (steps []step, programs []program, err error) {
 }
 
 var runDirective = regexp.MustCompile(`^<!-- run: (background|no, (.+)) -->$`)
-
-func parseBlock(block []string, line int, directive string) ([]step, error) {
-	var steps []step
-	continued := false
-	for i, text := range block {
-		command, isCommand := strings.CutPrefix(text, "$ ")
-		switch {
-		case continued:
-			steps[len(steps)-1].command += "\n" + text
-		case isCommand:
-			steps = append(steps, step{line: line + i, command: command})
-		case len(steps) == 0:
-			return nil, fmt.Errorf("README.md:%d: a block fenced as sh begins with a command after %q", line, "$ ")
-		default:
-			steps[len(steps)-1].output += text + "\n"
-		}
-		continued = (continued || isCommand) && strings.HasSuffix(text, `\`)
-	}
-	if strings.HasPrefix(directive, "<!-- run:") {
-		m := runDirective.FindStringSubmatch(directive)
-		if m == nil {
-			return nil, fmt.Errorf("README.md:%d: %q is neither <!-- run: background --> nor <!-- run: no, REASON -->", line-2, directive)
-		}
-		for i := range steps {
-			steps[i].skip = m[2]
-		}
-		if len(steps) > 0 && m[2] == "" {
-			steps[len(steps)-1].background = true
-		}
-	}
-	return steps, nil
-}
 
 var rfc3339 = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 

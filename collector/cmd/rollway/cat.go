@@ -25,29 +25,25 @@ var catCommand = &command{
 	needs:   "FILE",
 	most:    -1,
 	help: `
-Prints the lines of each FILE, one after the other: text, which gzip or zstd may
-have compressed, a segment of a journal or of a spool, or what a slab file has
-to be recovered. FOLDER is a collector's data folder or the journal in it, or a
-spool; its lines come in the order of their offsets. A collector may be running:
-nothing is locked.
+Prints the lines of each FILE: text, which gzip or zstd may have compressed, a
+segment of a journal or of a spool, or what a slab file has to be recovered.
+FOLDER is a collector's data folder or the journal in it, or a spool; its lines
+come in the order of their offsets. Nothing is locked: a collector may run.
 
 What cannot be read is left out and described on stderr; the exit status is then
-1. A last line without its end is no failure: its writer is at work, or was
-killed. What there is of it is printed.
+1. A last line without an end is printed, and is no failure.
 
--where takes an expression as 'rollway query' does and prints the lines that it
-matches; -since and -until take a time (2026-05-28T12:40:00Z, 2026-05-28,
-yesterday) or a duration back from now (90s, 1h, 7d). All three look at lines
-that are JSON objects as Rollway writes them.
+-where takes an expression as 'rollway query' does, -since and -until take a
+time (2026-05-28T12:40:00Z, 2026-05-28, yesterday) or a duration before now
+(90s, 1h, 7d). They match lines that are JSON objects as Rollway writes them.
 
-On a terminal lines are shown for people, with local time; into a pipe or a file
-they go as they are stored.
+On a terminal lines are formatted for people, with local times. Into a pipe or a
+file they are written as stored.
 
 Examples:
-  rollway cat /var/log/payment*.log | jq .msg
   rollway cat /var/log/payment*.log* -where 'level>=warn' -since 1h
   rollway cat /var/log/payment.log.3.gz -text
-  rollway cat /var/lib/rollway -where 'level>=error' -since 1h
+  rollway cat /var/lib/rollway | jq .msg
 `,
 	setup: setupCat,
 }

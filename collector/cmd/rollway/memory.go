@@ -49,22 +49,16 @@ func warnMemory(log *slog.Logger, inFlight config.Size) {
 // connections and readers, and the journal's tables.
 const baseMemory = 32 << 20
 
-// A garbageBound computes the memory limit of the runtime. GOGC alone allows as much
-// garbage as there is live memory: under overload that is limits.in_flight once more.
-// The limit rises with the memory in use, so that there is always room for garbage.
-type garbageBound struct {
-	max  int64 // upper bound: GOMEMLIMIT or the cgroup's limit
-	min  int64 // lower bound, unless max is less
-	room int64 // for garbage
+// garbageLimit returns the memory limit of the runtime while used bytes are in use, at
+// most upper. GOGC alone allows as much garbage as there is live memory: under overload
+// that is limits.in_flight once more. The limit rises with the memory in use, so that
+// there is always room for garbage.
+func garbageLimit(inFlight, upper, used int64) int64 {
+	room := garbageRoom(inFlight)
+	return min(max(inFlight+baseMemory, used)+room, upper)
 }
 
-func newGarbageBound(inFlight, upper int64) *garbageBound {
-	room := max(inFlight/4, 32<<20)
-	return &garbageBound{max: upper, min: inFlight + room + baseMemory, room: room}
-}
-
-// limit returns the memory limit while used bytes are in use.
-func (b *garbageBound) limit(used int64) int64 { return min(max(b.min, used+b.room), b.max) }
+func garbageRoom(inFlight int64) int64 { return max(inFlight/4, 32<<20) }
 
 // boundGarbage adjusts the memory limit every second until stop is called. It does
 // nothing with GOMEMLIMIT set.
@@ -73,12 +67,9 @@ func boundGarbage(inFlight config.Size) (stop func()) {
 		return func() {}
 	}
 	original := debug.SetMemoryLimit(-1)
-	b := newGarbageBound(int64(inFlight), original)
-	limit := b.limit(0)
+	limit := garbageLimit(int64(inFlight), original, 0)
 	debug.SetMemoryLimit(limit)
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
+	return background(func(end <-chan struct{}) {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
@@ -88,12 +79,21 @@ func boundGarbage(inFlight config.Size) (stop func()) {
 				return
 			case <-tick.C:
 			}
-			next := b.limit(memoryUsed())
-			if next > limit || next < limit-b.room/4 { // each change stops the world
+			next := garbageLimit(int64(inFlight), original, memoryUsed())
+			if next > limit || next < limit-garbageRoom(int64(inFlight))/4 { // each change stops the world
 				limit = next
 				debug.SetMemoryLimit(limit)
 			}
 		}
+	})
+}
+
+// background runs f until stop is called, which closes end and waits for f.
+func background(f func(end <-chan struct{})) (stop func()) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		f(end)
 	}()
 	return func() {
 		close(end)

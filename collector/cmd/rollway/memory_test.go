@@ -176,7 +176,7 @@ func TestGarbageBound(t *testing.T) {
 		{256 * MiB, 300 * MiB, 100 * MiB, 300 * MiB},
 		{256 * MiB, 300 * MiB, 500 * MiB, 300 * MiB},
 	} {
-		if got := newGarbageBound(tc.inFlight, tc.most).limit(tc.used); got != tc.want {
+		if got := garbageLimit(tc.inFlight, tc.most, tc.used); got != tc.want {
 			t.Errorf("%+v: %d", tc, got)
 		}
 	}

@@ -21,13 +21,12 @@ var planCommand = &command{
 Says how many slabs of which size a slab.Writer needs so that no producer waits
 while its destination stalls. It prints the longest stall that is always
 absorbed, the longest that can be absorbed, and whether the destination keeps up
-at all. -slabs and -slab-size evaluate given slabs instead. docs/PLANNING.md
-derives the figures.
+at all. -slabs and -slab-size evaluate given slabs. docs/PLANNING.md derives the
+figures.
 
--from measures the workload of a running process: it reads the process's expvar
-page, which must publish the Stats of a slab.Writer, twice, -interval apart.
-Other flags replace what was observed; -slab-size evaluates the slabs that the
-process has now. Two saved pages work too, the earlier one first.
+-from measures a running process: it reads the process's expvar page, which must
+publish the Stats of a slab.Writer, twice, -interval apart. Two saved pages work
+too, the earlier one first. Other flags replace what was observed.
 
 Give the rate of the busiest time. Sizes are bytes, or have a unit (64KiB,
 64MiB, 10MB); the size of a line counts its newline.
@@ -36,7 +35,6 @@ The exit status is 1 if the workload is not met; stderr then says what it takes.
 
 Examples:
   rollway plan -rate 50000 -line 256 -line-p99 1024 -write-latency 1ms -spike 50ms
-  rollway plan -rate 50000 -line 256 -write-latency 1ms -spike 50ms -memory 512KiB
   rollway plan -rate 10000 -line 256 -write-latency 1ms -slabs 8 -slab-size 64KiB
   rollway plan -from http://127.0.0.1:6060/debug/vars -spike 50ms
   rollway plan -from before.json -from after.json -interval 1m

@@ -20,25 +20,21 @@ var probeCommand = &command{
 	most:    1,
 	help: `
 Checks whether log files in DIR can be created, renamed and removed, whether
-direct writes (O_DIRECT, with their alignment), uncached writes (RWF_DONTCACHE)
-and blocks allocated ahead work, and how much space and how many inodes are
-free. It then measures writes of several sizes in each mode that works, without
-and with an fsync after each, and advises a mode and a size: the mode that
-disturbs other programs least, and the smallest size that reaches nine tenths of
-the best rate.
+direct writes (O_DIRECT), uncached writes (RWF_DONTCACHE) and blocks allocated
+ahead work, and how much space and how many inodes are free. It measures writes
+of several sizes in each mode, without and with an fsync after each. It advises
+the mode that disturbs other programs least, and the smallest size that reaches
+nine tenths of the best rate.
 
 Buffered and uncached writes go to memory first: the disk's share shows in the
-writes with an fsync, and in the longest ones.
+writes with an fsync, and in the longest ones. On a busy disk the figures are
+those of a busy disk.
 
-probe writes one file of up to -space bytes, and no more than a quarter of the
-free space, for up to -time, and removes it. Where the system allows, the file
-has no name, so that a killed probe leaves nothing. On a busy disk the figures
-are those of a busy disk.
-
+probe writes one file of at most a quarter of the free space and removes it.
+Where the system allows, the file has no name: a killed probe leaves nothing.
 The exit status is 1 if no file can be written in DIR.
 
 Examples:
-  rollway probe /var/log/payment
   rollway probe /var/log/payment -space 256MiB -time 20s
   rollway probe /var/log/payment -json | jq .advice
 `,

@@ -31,21 +31,18 @@ Compares the counts of a collector with each other and with its journal:
   stored   = the records in the journal since the collector's start
   stored   = delivered + pending + dropped, of each sink
 
-DATA is the collector's data folder, by default ./data. If a collector runs on
-it, reconcile gets the counts from -addr; otherwise from the file that the last
-collector left when it stopped. A killed collector leaves none: then only the
-journal is checked. With -addr and no DATA only the counts are compared.
+DATA is the collector's data folder, by default ./data. The counts come from
+-addr if a collector runs on it, otherwise from the file that the last collector
+left when it stopped. A killed collector leaves none: then only the journal is
+checked. With -addr and no DATA only the counts are compared.
 
-reconcile reads every record of the journal and checks checksums, the sequence
-of offsets, the number of records of each segment, keys under which something is
-stored twice, and the cursors of sinks. It changes nothing. Events that a
-running collector is storing have no outcome yet; the table says how many there
-may be.
+reconcile reads every record of the journal and checks checksums, offsets, the
+records of each segment, keys stored twice and the cursors of sinks. It changes
+nothing. The table says how many events may have no outcome yet.
 
 The exit status is 1 if something differs or cannot be read.
 
 Examples:
-  rollway reconcile
   rollway reconcile /var/lib/rollway -addr http://127.0.0.1:4318
   rollway reconcile -addr https://logs.example:4318 -json
 `,

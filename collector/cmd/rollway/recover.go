@@ -27,34 +27,29 @@ var recoverCommand = &command{
 	needs:   "FILE",
 	most:    1,
 	help: `
-FILE is the Persist file of a slab.Writer. What its process had accepted and not
-yet written when it ended, by SIGKILL, the OOM killer, a panic or os.Exit, is
-still in it. The process does this itself when it starts again; recover is for
-when it will not. A FILE whose owner lives is refused, and so is one that has
-lost its header or its end, which the process itself can take, or is something
-else.
+FILE is the Persist file of a slab.Writer. It has what its process had accepted
+and not yet written when it ended, by SIGKILL, the OOM killer, a panic or
+os.Exit. The process delivers that when it starts again; recover is for when it
+will not. It refuses a FILE whose owner lives, and one that has lost its header
+or its end, which the process itself can take.
 
-FOLDER is the spool of a remote.Writer with Spill: the lines in it that were not
-delivered go to DEST, and are settled when it has them. With -dry-run they are
-counted. A journal needs no recovery: its collector repairs it when it starts,
-and 'rollway cat' prints its lines.
+FOLDER is the spool of a remote.Writer with Spill. The lines in it that were not
+delivered go to DEST, and are settled when it has them. A journal needs no
+recovery: its collector repairs it when it starts.
 
-DEST is a file, "-" for standard output, or a URL as remote.Open takes it:
-http://127.0.0.1:4318/api/logs, tcp://host:port and others. Lines that the file
-DEST has already, also in a part of it that was rotated, are not written again.
-Elsewhere the lines of the write during which the process was killed may arrive
-twice. When all has been delivered FILE is emptied; until then it is kept, and a
-second run goes on where this one ended.
+DEST is a file, "-" for standard output, or a URL as remote.Open takes it. Lines
+that the file DEST or a rotated part of it has already are not written again.
+Elsewhere the lines of the interrupted write may arrive twice. FILE is emptied
+when all is delivered; until then a second run continues.
 
-The exit status is 1 if a line was not delivered or FILE held damage, which is
+The exit status is 1 if a line was not delivered or FILE is damaged, which is
 described. A copy of a damaged FILE is kept as FILE.bad.
 
 Examples:
   rollway recover /dev/shm/payment.slabs -to /var/log/payment.log
   rollway recover /dev/shm/payment.slabs -to http://127.0.0.1:4318/api/logs
-  rollway recover /dev/shm/payment.slabs -to - | less
   rollway recover /dev/shm/payment.slabs -dry-run
-  rollway recover /var/spool/payment -to /var/log/payment.log
+  rollway recover /var/spool/payment -to - | less
 `,
 	setup: setupRecover,
 }

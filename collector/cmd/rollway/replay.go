@@ -30,19 +30,16 @@ var replayCommand = &command{
 	help: `
 Sends the events of a collector's dead letter queue again
 (rejected/rejected*.ndjson in its data folder), for example after a limit was
-raised. An event of a protocol is decoded as that protocol requires, with its
-labels, tag or resource. A JSON object or array of objects is sent as it
-arrived. Anything else, such as a broken line, becomes
-{"msg":TEXT,"attrs":{"rejected":REASON}}; so does an event of which only a part
-was kept.
+raised. An event is sent as it arrived, decoded as its protocol requires.
+Anything else, such as a broken line or an event of which only a part was kept,
+becomes {"msg":TEXT,"attrs":{"rejected":REASON}}.
 
 Each event is sent with its id as idempotency key, so that a second run stores
-nothing twice, for as long as the collector remembers keys (journal.key_age),
-restarts included.
+nothing twice, for as long as the collector remembers keys (journal.key_age).
 
 The collector stores the events under the token in ROLLWAY_TOKEN, with its
 tenant and rate limits, whatever token sent them first. Use -tenant together
-with a token of that tenant: a token of another tenant stores them for that one.
+with a token of that tenant.
 
 replay changes no files. The collector keeps what it rejects again.
 
@@ -91,8 +88,8 @@ func (r *replayer) run(ctx context.Context, names []string) (failed error) {
 		}
 	}
 	r.say()
-	if r.refused > 0 {
-		failed = errors.Join(failed, fmt.Errorf("%s not accepted", plural(r.refused, "event")))
+	if n := r.total.refused; n > 0 {
+		failed = errors.Join(failed, fmt.Errorf("%s not accepted", plural(n, "event")))
 	}
 	return failed
 }
@@ -104,18 +101,12 @@ type replayer struct {
 	same    map[string]int // dead letters without an id, by what they say
 
 	read, chosen, texts, withheld, bare int // dead letters
-	stored, before, refused             int // events
-	reasons                             []string
+	stored, before                      int // events
 }
 
 // say prints the result.
 func (r *replayer) say() {
-	for _, reason := range r.reasons {
-		r.call.say("not accepted: %s", reason)
-	}
-	if n := r.refused - len(r.reasons); n > 0 && len(r.reasons) == maxReasons {
-		r.call.say("not accepted: %s more", count(n))
-	}
+	r.sayReasons()
 	if r.sender.options.quiet {
 		return
 	}
@@ -217,10 +208,8 @@ func (r *replayer) send(ctx context.Context, body []byte, key, at string) error 
 }
 
 func (r *replayer) refuse(n int, at, why string) {
-	r.refused += n
-	if len(r.reasons) < maxReasons {
-		r.reasons = append(r.reasons, fmt.Sprintf("%s: %s", at, appendPlain(nil, why)))
-	}
+	r.total.refused += n
+	r.total.reason(n, "%s: %s", at, appendPlain(nil, why))
 }
 
 // key names a dead letter to the collector: by its id or, where it has none, by what it

@@ -22,22 +22,20 @@ var sendCommand = &command{
 	args:    "[FILE…|-]",
 	most:    -1,
 	help: `
-Sends files, or standard input, to a collector, one event per line. It detects
-gzip and zstd by the first bytes. A line that is a JSON object is sent
-unchanged. Any other line becomes {"msg":LINE,"attrs":{"file":NAME}}, with the
-time at which the collector receives it; timestamps in the text are not read.
-The message is the line without its end (LF or CR LF); bytes that are not valid
-UTF-8 become U+FFFD and are counted. Empty lines are skipped.
+Sends files, or standard input, to a collector, one event per line. gzip and
+zstd are detected. A line that is a JSON object is sent unchanged. Any other
+line becomes {"msg":LINE,"attrs":{"file":NAME}}, with the time at which the
+collector receives it; timestamps in the text are not read. Bytes that are not
+valid UTF-8 become U+FFFD and are counted. Empty lines are skipped.
 
 send remembers what each collector acknowledged of each file. A second run
 continues there, even if the file was renamed: after a rotation name both files.
-It sends a file from its start if the file was replaced or truncated, or if the
-collector has a new journal. Standard input cannot be resumed. A last line
-without an end is left for the next run, because its writer may not be done;
--eof sends it, and so does a compressed file or standard input. If an answer is
-lost after the collector stored a batch, the batch (at most 1,000 lines) is sent
-again: lines arrive at least once. Two runs never send one file to one collector
-at the same time.
+It starts over if the file was replaced or truncated, or if the collector has a
+new journal. Standard input cannot be resumed. A last line without an end is
+left for the next run; -eof sends it, and so does a compressed file or standard
+input. If an answer is lost, its batch (at most 1,000 lines) is sent again:
+lines arrive at least once. Two runs never send one file to one collector at the
+same time.
 
 Ctrl-C ends after the current batch. The exit status is 1 if the collector did
 not accept a line, or if the position could not be saved.
@@ -188,14 +186,7 @@ func (s *sender) summary(failed error, files int) error {
 	if files > 1 && !s.options.quiet {
 		s.call.say("together: %s", s.describe(*t, time.Since(s.started)))
 	}
-	more := t.notAccepted()
-	for _, r := range t.reasons {
-		s.call.say("not accepted: %s", r.text)
-		more -= r.lines
-	}
-	if more > 0 {
-		s.call.say("not accepted: %s more", count(more))
-	}
+	s.sayReasons()
 	var lost error
 	if n := t.notAccepted(); n > 0 {
 		lost = fmt.Errorf("%s not accepted", lines(n))
@@ -213,6 +204,18 @@ func (s *sender) summary(failed error, files int) error {
 		return failed
 	}
 	return lost
+}
+
+// sayReasons says why lines were not accepted.
+func (s *sender) sayReasons() {
+	more := s.total.notAccepted()
+	for _, r := range s.total.reasons {
+		s.call.say("not accepted: %s", r.text)
+		more -= r.lines
+	}
+	if more > 0 {
+		s.call.say("not accepted: %s more", count(more))
+	}
 }
 
 // describe formats a tally.

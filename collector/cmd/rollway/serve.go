@@ -171,9 +171,7 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 func onHangup(f func()) (stop func()) {
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, hangup...)
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
+	return background(func(end <-chan struct{}) {
 		for {
 			select {
 			case <-end:
@@ -182,11 +180,7 @@ func onHangup(f func()) (stop func()) {
 				f()
 			}
 		}
-	}()
-	return func() {
-		close(end)
-		<-ended
-	}
+	})
 }
 
 // reload reads the configuration of col again.

@@ -21,20 +21,16 @@ var verifyCommand = &command{
 	needs:   "FILE",
 	most:    -1,
 	help: `
-Reads each FILE to its end and says what it is and whether it is sound. FILE may
-be text, or any file that Rollway writes: a segment, a manifest, a cursor, a
-slab file. FOLDER may be a collector's data folder or the journal in it, or a
-spool: then each file in it is listed with its number of lines. Nothing is
-locked or changed, so a process may be writing meanwhile.
+Reads each FILE to its end and says what it is and whether it is sound. FILE is
+text, which gzip or zstd may have compressed, or any file that Rollway writes.
+FOLDER is a collector's data folder or the journal in it, or a spool: each file
+in it is listed. Nothing is locked or changed: a process may be writing.
 
-It counts the lines and bytes of text, which gzip or zstd may have compressed.
-NUL bytes are damage: a lost block looks like that, and a file that was
+In text NUL bytes are damage: a lost block looks like that, and a file that was
 truncated under its writer. With -json so is every line that is not a JSON
 object in UTF-8. Blank lines and spaces before line ends are padding, and no
-damage.
-
-A last line without its end is no damage: a writer is at work, or was killed.
-With -closed it is.
+damage. A last line without an end is damage with -closed only: a writer may be
+at work, or was killed.
 
 The exit status is 1 if there is damage or a FILE cannot be read.
 
