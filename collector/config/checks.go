@@ -52,7 +52,7 @@ func checkNamed(tag string) func(string) error {
 			case len(args) == 2:
 				return fmt.Errorf("%q is neither %s nor %s", s, args[0], args[1])
 			}
-			return fmt.Errorf("%q is none of %s", s, strings.Join(args, ", "))
+			return fmt.Errorf("%q is not one of %s", s, strings.Join(args, ", "))
 		}
 	case "proxies": // networks and addresses
 		return func(s string) error { _, err := forwarded.New(s, forwarded.XForwardedFor); return err }

@@ -53,7 +53,7 @@ type Access struct {
 type TLS struct {
 	Cert     string `key:"cert"`      // PEM file of the certificate, followed by intermediates
 	Key      string `key:"key"`       // PEM file of its key
-	ClientCA string `key:"client_ca"` // PEM file of authorities, one of which must have signed the client's certificate
+	ClientCA string `key:"client_ca"` // PEM file of authorities; one must have signed the client's certificate
 }
 
 // Proxies configures trusted proxies in front of HTTP; see package forwarded.
@@ -263,7 +263,7 @@ func (c *Config) Check() error {
 	add((k.TLSCert == "") != (k.TLSKey == ""), "kafka.tls_cert", "kafka.tls_cert and kafka.tls_key must be set together")
 	switch anySecret, oneSecret := k.PasswordFile+k.PasswordEnv != "", (k.PasswordFile == "") != (k.PasswordEnv == ""); {
 	case k.SASL == "none":
-		add(k.User != "" || anySecret, "kafka.sasl", "there is a user or a password, but kafka.sasl is none")
+		add(k.User != "" || anySecret, "kafka.sasl", "there is a user or a password: set kafka.sasl too")
 	case k.User == "" || !oneSecret:
 		add(true, "kafka.sasl", "%s takes kafka.user and one of kafka.password_file and kafka.password_env", k.SASL)
 	default:

@@ -170,7 +170,7 @@ var sizeUnits = []struct {
 
 // ParseSize reads a number of bytes with or without a unit: 1000, 512B, 64KiB,
 // 64MiB, 2GiB, 1TiB (powers of 1024), 10KB, 10MB, 2GB, 1TB (powers of 1000).
-// Case does not matter; a blank may stand before the unit.
+// Case does not matter; a blank may precede the unit.
 func ParseSize(text string) (Size, error) {
 	number, unit := strings.TrimSpace(text), Size(1)
 	for _, u := range sizeUnits {

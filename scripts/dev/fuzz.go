@@ -178,7 +178,7 @@ func (f *fuzzer) run(t fuzzTarget, limit time.Duration) (string, error) {
 	// Minimizing an input may take a minute in which nothing is tried, and fails when
 	// the time ends meanwhile.
 	out, err = start("-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+limit.String(), "-test.fuzzminimizetime=20x", "-test.parallel=1",
-		"-test.fuzzcachedir="+filepath.Join(f.cache, filepath.FromSlash(b.path))) // as go test has it
+		"-test.fuzzcachedir="+filepath.Join(f.cache, filepath.FromSlash(b.path))) // where go test looks too
 	if err != nil && !endedByDeadline(t.name, out) {
 		return "", fmt.Errorf("%w:\n%s", err, out)
 	}

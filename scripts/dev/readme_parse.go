@@ -29,9 +29,9 @@ type program struct {
 //   - The line before the fence may be <!-- run: background -->: the block's
 //     command keeps running; what is shown is how its output begins. Or
 //     <!-- run: no, REASON -->.
-//   - In shown output "…" stands for anything within a line, and the spaces
+//   - In shown output "…" matches anything within a line, and the spaces
 //     before it for as many as a column takes that keeps to its right edge; a
-//     line of "…" alone stands for any number of lines, and every RFC 3339 time
+//     line of "…" alone matches any number of lines, and every RFC 3339 time
 //     for any other.
 //   - A block fenced as go that begins with "package main" must build.
 func parseReadme(text string) (steps []step, programs []program, err error) {

@@ -139,7 +139,7 @@ func TestAlertRules(t *testing.T) {
 			}
 			for _, l := range regexp.MustCompile(`without \((\w+)\)`).FindAllStringSubmatch(r.Expr, -1) {
 				if !strings.Contains(text, l[1]+`="`) {
-					t.Errorf("%s goes by the label %s, which no metric has", r.Alert, l[1])
+					t.Errorf("%s uses the label %s, which no metric has", r.Alert, l[1])
 				}
 			}
 			bound := r.Labels.Severity

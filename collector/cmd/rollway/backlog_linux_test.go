@@ -103,7 +103,7 @@ func TestReadyWithBacklog(t *testing.T) {
 }
 
 // makeBacklog fills a journal and returns how many records it has. It is not
-// synced but for what the journal does by itself.
+// synced except for what the journal does.
 func makeBacklog(t *testing.T, dir string, size int64, pack bool) (records int) {
 	t.Helper()
 	j, err := journal.Open(dir, journal.Options{Pack: pack, SegmentBytes: min(128<<20, size/8)})

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A line too long to be looked into is counted, and so are the bytes 0 in it.
+// A line too long to be checked is counted, and so are its NUL bytes.
 func TestVerifyLongLines(t *testing.T) {
 	name := t.TempDir() + "/long.log"
 	f, err := os.Create(name)

@@ -54,7 +54,7 @@ func TestKilledUnderLoad(t *testing.T) {
 			t.Errorf("%s is there %d times", id, found[id])
 		}
 		if last, ok := lastSeq[e.Attrs.Client]; ok && e.Attrs.Seq <= last {
-			t.Errorf("%s comes behind %d", id, last)
+			t.Errorf("%s comes after %d", id, last)
 		}
 		lastSeq[e.Attrs.Client] = e.Attrs.Seq
 	}

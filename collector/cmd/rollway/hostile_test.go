@@ -62,7 +62,7 @@ func TestHostileInput(t *testing.T) {
 		{"a body of 1 GiB, chunked", nil, io.LimitReader(endless{}, 1<<30), -1, 413, []string{"is over the limit of 16777216 bytes"}},
 		{"a gzip bomb", map[string]string{"Content-Encoding": "gzip"}, bytes.NewReader(zeros), int64(len(zeros)), 413, []string{"unpacks to more than"}},
 		{"a gzip bomb, unannounced", nil, bytes.NewReader(zeros), -1, 413, []string{"unpacks to more than"}},
-		{"gzip that is none", map[string]string{"Content-Encoding": "gzip"}, strings.NewReader("{}"), 2, 400, []string{"the body is not"}},
+		{"not gzip", map[string]string{"Content-Encoding": "gzip"}, strings.NewReader("{}"), 2, 400, []string{"the body is not"}},
 		{"gzip cut off", map[string]string{"Content-Encoding": "gzip"}, strings.NewReader(gzipped(t, `{"msg":"cut"}`)[:25]), 25, 400, []string{"not valid gzip", "ends early"}},
 		{"unknown encoding", map[string]string{"Content-Encoding": "compress"}, strings.NewReader("x"), 1, 415, []string{`"compress\" is not supported`}},
 		{"nesting 100,000 deep", nil, strings.NewReader(`{"a":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}"), -1, 400, []string{`"reason":"`, "nothing was stored"}},
@@ -81,7 +81,7 @@ func TestHostileInput(t *testing.T) {
 				Accepted *int   `json:"accepted"`
 			}
 			if code != 431 && (json.Unmarshal([]byte(body), &answer) != nil || answer.Error == "" || answer.Accepted == nil || *answer.Accepted != 0) {
-				t.Errorf("the answer is no error object: %.500s", body)
+				t.Errorf("the answer is not an error object: %.500s", body)
 			}
 			for _, w := range tt.want {
 				if !strings.Contains(body, w) {

@@ -45,7 +45,7 @@ func alike(out string) string {
 	})
 }
 
-// Each example of the manual on taking events in gives what stands there.
+// Each example of docs/INGEST.md prints what the page shows.
 func TestIngestManual(t *testing.T) {
 	for _, program := range []string{"sh", "curl", "gzip", "logger", "grep"} {
 		testkit.Program(t, program)

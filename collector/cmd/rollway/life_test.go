@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// systemLog makes n lines as they stand in system logs, some of them ugly.
+// systemLog makes n lines as in system logs, some of them ugly.
 func systemLog(n int) (lines []string) {
 	r := rand.New(rand.NewPCG(1, 2))
 	programs := []string{"sshd[%d]: ", "kernel: [%d.0]", "CRON[%d]: (root) CMD ", "systemd[1]: unit-%d.service: ", "postfix/smtpd[%d]: "}

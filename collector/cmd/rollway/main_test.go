@@ -140,7 +140,7 @@ func TestParseFlags(t *testing.T) {
 	}
 }
 
-// Whoever looks for a setting finds it: each is in the help of serve, in its section.
+// Each setting is in the help of serve, in its section.
 func TestSettingsAreInHelp(t *testing.T) {
 	r := cli(t, "", "serve", "-h")
 	r.want(t, 0)

@@ -169,7 +169,7 @@ func (r *recovery) list(f *slabfile.File) (batches int, sound bool, err error) {
 	return batches, sound, err
 }
 
-// spool delivers what a spool holds, the files of which are given.
+// spool delivers the lines of a spool with these files.
 func (r *recovery) spool(files []string) error {
 	if r.dryRun {
 		return r.listSpool(files)

@@ -67,7 +67,7 @@ func FuzzRender(f *testing.F) {
 		out := string((&renderer{}).appendLine(nil, line))
 		body, ok := strings.CutSuffix(out, "\n")
 		if !ok || !utf8.ValidString(out) {
-			t.Fatalf("%q is no line of text", out)
+			t.Fatalf("%q is not a line of text", out)
 		}
 		for _, r := range body {
 			if r != utf8.RuneError && !unicode.IsPrint(r) {
@@ -77,8 +77,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// Whatever stands in a file becomes one JSON object on one line, whose message
-// is the line.
+// Each line of a file becomes one JSON object on one line, whose message is the line.
 func FuzzEncodeEvent(f *testing.F) {
 	f.Add([]byte("May 28 12:40:00 host app[1]: hello\tworld "), "")
 	f.Add([]byte(`{"msg":"x","attrs":{"a":1}}`), "pay")

@@ -62,7 +62,7 @@ func TestSendToEmptiedCollector(t *testing.T) {
 	}
 }
 
-// Whoever gives up says how many lines it leaves.
+// A run that gives up says how many lines it leaves.
 func TestSendGivesUp(t *testing.T) {
 	f, dir := newFakeCollector(t), t.TempDir()
 	path := filepath.Join(dir, "in.log")

@@ -122,7 +122,7 @@ func pathOf(dir, addr, file, ext string) string {
 	return filepath.Join(dir, hex.EncodeToString(sum[:12])+ext)
 }
 
-// readPosition reads a position; the error is os.ErrNotExist if there is none.
+// readPosition reads a position; os.ErrNotExist: it does not exist.
 func readPosition(path string) (*position, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
