@@ -18,7 +18,6 @@ type Toolchain struct {
 	Name    string // go1.17.13
 	Version string // go version go1.17.13 linux/amd64
 	Minor   int    // 17
-	Goos    string
 	env     []string
 }
 
@@ -52,7 +51,6 @@ func NewToolchain(name string) (Toolchain, error) {
 		return Toolchain{}, fmt.Errorf("get the toolchain %s: go version says %q", name, out)
 	}
 	t.Name, t.Version = words[2], strings.Join(words, " ")
-	t.Goos, _, _ = strings.Cut(words[len(words)-1], "/")
 	if name != Today && t.Name != name {
 		return Toolchain{}, fmt.Errorf("get the toolchain %s: go version says it is %s", name, t.Name)
 	}
