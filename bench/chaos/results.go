@@ -61,16 +61,3 @@ func (r *Results) Unexpected() []error {
 	}
 	return errs
 }
-
-// A Fault is one thing that goes wrong.
-type Fault struct {
-	Name  string
-	Needs string // besides linux: "", "root", "strace", "java" or "go"
-}
-
-// Faults lists all.
-var Faults = []Fault{
-	{"kill", ""}, {"stop", ""}, {"full", "root"},
-	{"write", "strace"}, {"rollback", "strace"}, {"fsync", "strace"}, {"rename", "strace"},
-	{"clock", "go"}, {"clients", ""}, {"connections", ""}, {"kafka", "java"},
-}

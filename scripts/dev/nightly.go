@@ -66,9 +66,8 @@ var programs = []command{
 	{"bench", "TMP/bench direct -short -o TMP"},
 	{"bench", "TMP/bench relay -short -o TMP/relay.json"},
 	{"bench", "TMP/bench ingest -short -o TMP/ingest.json"},
-	{"bench", "TMP/bench ingest-chaos -short -o TMP/chaos.json"},
 	{"bench", "TMP/bench alloc -short -o TMP/allocstudy.json"},
-	{"bench", "TMP/bench tables -results TMP -check logger writers latency direct relay ingest allocstudy reliability stuck chaos"},
+	{"bench", "TMP/bench tables -results TMP -check logger writers latency direct relay ingest allocstudy reliability stuck"},
 }
 
 const (

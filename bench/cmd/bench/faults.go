@@ -6,7 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/rollway/rollway/bench/chaos"
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/reliability"
 	"github.com/rollway/rollway/bench/stuck"
@@ -121,27 +120,4 @@ func runStuck(a *arguments) error {
 		}
 	}
 	return errors.Join(a.save(results, len(results.Tries)), unexpected(broken))
-}
-
-// runChaos puts the collector under faults.
-func runChaos(a *arguments) error {
-	var s chaos.Settings
-	a.StringVar(&s.Only, "fault", "", "only this fault, by its name in the results")
-	a.StringVar(&s.Dir, "dir", "", "folder for data; default the one for temporary files")
-	a.Uint64Var(&s.Seed, "seed", 1, "of the moments of kills")
-	if err := a.parse(nil); err != nil {
-		return err
-	}
-	s.Short = a.short
-	results := chaos.Results{Results: *measure.NewResults(chaos.Kind, 1), Missing: map[string]string{}}
-	for _, f := range chaos.Faults {
-		if _, err := canTry(f.Name, f.Missing(), results.Missing); err != nil {
-			return err
-		}
-	}
-	var err error
-	if results.Tries, err = chaos.Run(os.Stderr, s); err != nil {
-		return err
-	}
-	return errors.Join(a.save(results, len(results.Tries)), unexpected(results.Unexpected()))
 }

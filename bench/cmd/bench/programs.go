@@ -24,7 +24,7 @@ import (
 func programs() []program {
 	return []program{
 		{"logger", runLogger}, {"writers", runWriters}, {"latency", runLatency}, {"direct", runDirect}, {"direct-headline", runHeadline},
-		{"ingest", runIngest}, {"alloc", runAlloc}, {"reliability", runReliability}, {"stuck", runStuck}, {"ingest-chaos", runChaos}, {"relay", runRelay},
+		{"ingest", runIngest}, {"alloc", runAlloc}, {"reliability", runReliability}, {"stuck", runStuck}, {"relay", runRelay},
 	}
 }
 

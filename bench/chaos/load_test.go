@@ -110,12 +110,12 @@ func (l *load) attempts(number int) bool {
 	if number%17 == 5 {
 		copies = max(copies, 2)
 	}
-	var all sync.WaitGroup
+	var sending sync.WaitGroup
 	acked := make([]bool, copies)
 	for i := range copies {
-		all.Go(func() { acked[i] = l.attempt(number) })
+		sending.Go(func() { acked[i] = l.attempt(number) })
 	}
-	all.Wait()
+	sending.Wait()
 	for _, ok := range acked {
 		if ok {
 			return true
@@ -191,4 +191,22 @@ func (l *load) abort(number int) {
 		c.(*net.TCPConn).SetLinger(0)
 	}
 	l.count(func(t *Try) { t.Aborted++; t.Attempts++ })
+}
+
+// stalledAfter is how long nothing may come on before a try has failed. How long
+// all of it takes is the machine's business.
+const stalledAfter = time.Minute
+
+// await waits until done says so, as long as progress, which counts what leads
+// there, changes within stalledAfter.
+func await(what string, progress func() int, done func() bool) error {
+	for since, last := time.Now(), progress(); !done(); time.Sleep(5 * time.Millisecond) {
+		switch now := progress(); {
+		case now != last:
+			since, last = time.Now(), now
+		case time.Since(since) > stalledAfter:
+			return fmt.Errorf("%s: no progress within %v", what, stalledAfter)
+		}
+	}
+	return nil
 }

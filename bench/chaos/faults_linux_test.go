@@ -2,17 +2,18 @@ package chaos
 
 import (
 	"errors"
+	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/child"
+	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
@@ -44,19 +45,32 @@ var faults = map[string]func(*scene) error{
 	"rename":   injected(true, "rename,renameat,renameat2,fsync", "rename,renameat,renameat2:error=EIO", "fsync:error=EIO"),
 }
 
-// Missing says what the fault needs and this machine lacks, or "".
-func (f Fault) Missing() string {
-	switch f.Needs {
+// A fault is one thing that goes wrong.
+type fault struct {
+	name  string
+	needs string // besides linux: "", "root", "strace", "java" or "go"
+}
+
+// all lists the faults.
+var all = []fault{
+	{"kill", ""}, {"stop", ""}, {"full", "root"},
+	{"write", "strace"}, {"rollback", "strace"}, {"fsync", "strace"}, {"rename", "strace"},
+	{"clock", "go"}, {"clients", ""}, {"connections", ""}, {"kafka", "java"},
+}
+
+// missing says what the fault needs and this machine lacks, or "".
+func (f fault) missing() string {
+	switch f.needs {
 	case "root":
 		if os.Geteuid() != 0 {
 			return "root, to mount a tmpfs"
 		}
 	case "strace", "java", "go":
-		if _, err := exec.LookPath(f.Needs); err != nil {
-			return f.Needs
+		if _, err := exec.LookPath(f.needs); err != nil {
+			return f.needs
 		}
 	}
-	if f.Name == "kafka" {
+	if f.name == "kafka" {
 		if err := kafkaJars(); err != nil {
 			return err.Error()
 		}
@@ -64,49 +78,52 @@ func (f Fault) Missing() string {
 	return ""
 }
 
-// Run tries the faults: Kafka beside the others, as that one takes minutes.
-func Run(w io.Writer, s Settings) ([]Try, error) {
-	dir, err := os.MkdirTemp(s.Dir, "rollway-chaos-")
-	if err != nil {
-		return nil, err
+var (
+	outFlag   = flag.String("o", "", "do everything as long as the table takes, and write the raw results to this file")
+	faultFlag = flag.String("fault", "", "only this fault")
+	seedFlag  = flag.Uint64("seed", 1, "of the moments of kills")
+)
+
+// TestFaults does to a collector under load what can go wrong.
+func TestFaults(t *testing.T) {
+	if *outFlag == "" {
+		testkit.Nightly(t, testkit.Bench, "it takes minutes")
 	}
-	defer os.RemoveAll(dir)
+	dir := t.TempDir()
 	program, err := child.BuildRollway(dir)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	tries, errs := make([]*Try, len(Faults)), make([]error, len(Faults))
-	one := func(i int) {
-		tries[i], errs[i] = s.one(Faults[i], program, filepath.Join(dir, Faults[i].Name))
-		if errs[i] != nil {
-			fmt.Fprintf(w, "%-12s %v\n", Faults[i].Name, errs[i])
-			return
+	results := Results{Results: *measure.NewResults(Kind, 1), Missing: map[string]string{}}
+	for _, f := range all {
+		if *faultFlag != "" && *faultFlag != f.name {
+			continue
 		}
-		t := tries[i]
-		fmt.Fprintf(w, "%-12s %6.1f s  %5d times  %6d requests  %7d events  %d wrong\n", t.Fault, t.Seconds, t.Rounds, t.Requests, t.Events, t.Wrong())
+		t.Run(f.name, func(t *testing.T) {
+			if lacks := f.missing(); lacks != "" {
+				results.Missing[f.name] = lacks
+				testkit.Missing(t, lacks)
+			}
+			try, err := f.try(program, filepath.Join(dir, f.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%.1f s, %d times, %d requests, %d events, %d wrong", try.Seconds, try.Rounds, try.Requests, try.Events, try.Wrong())
+			results.Tries = append(results.Tries, *try)
+		})
 	}
-	var beside sync.WaitGroup
-	for i, f := range Faults {
-		switch {
-		case s.Only != "" && s.Only != f.Name || f.Missing() != "":
-		case f.Name == "kafka":
-			beside.Go(func() { one(i) })
-		default:
-			one(i)
+	for _, err := range results.Unexpected() {
+		t.Error(err)
+	}
+	if *outFlag != "" {
+		if err := measure.Save(*outFlag, results); err != nil {
+			t.Error(err)
 		}
 	}
-	beside.Wait()
-	var list []Try
-	for _, t := range tries {
-		if t != nil {
-			list = append(list, *t)
-		}
-	}
-	return list, errors.Join(errs...)
 }
 
-// one tries one fault.
-func (s Settings) one(f Fault, program, dir string) (_ *Try, err error) {
+// try tries the fault.
+func (f fault) try(program, dir string) (_ *Try, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -114,16 +131,16 @@ func (s Settings) one(f Fault, program, dir string) (_ *Try, err error) {
 	if err != nil {
 		return nil, err
 	}
-	try := &Try{Fault: f.Name}
+	try := &Try{Fault: f.name}
 	sc := &scene{
-		account: &account{}, rng: rand.New(rand.NewPCG(s.Seed, 1)), short: s.Short, dir: dir,
+		account: &account{}, rng: rand.New(rand.NewPCG(*seedFlag, 1)), short: *outFlag == "", dir: dir,
 		collector: &collector{program: program, addr: addr, data: filepath.Join(dir, "data"), config: "journal:\n  segment_size: 4MiB\n", try: try},
 	}
-	sc.load = newLoad(addr, f.Name, sc.account, try)
+	sc.load = newLoad(addr, f.name, sc.account, try)
 	begin := time.Now()
-	defer func() { sc.kill() }()
-	if err := faults[f.Name](sc); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	defer sc.kill()
+	if err := faults[f.name](sc); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
 	try.Seconds = time.Since(begin).Seconds()
 	for number, r := range sc.account.snapshot() {
