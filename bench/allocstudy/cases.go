@@ -92,13 +92,3 @@ func Cases() []Case {
 		{Name: "zone/unix", Call: `unix()`, Allocs: always(0)},
 	}
 }
-
-// byName returns the case with this name; it must exist.
-func byName(name string) Case {
-	for _, c := range Cases() {
-		if c.Name == name {
-			return c
-		}
-	}
-	panic("no case is named " + name)
-}

@@ -58,3 +58,13 @@ func TestUnknownToolchain(t *testing.T) {
 		t.Errorf("a toolchain that does not exist: %v", err)
 	}
 }
+
+// byName returns the case with this name; it must exist.
+func byName(name string) Case {
+	for _, c := range Cases() {
+		if c.Name == name {
+			return c
+		}
+	}
+	panic("no case is named " + name)
+}

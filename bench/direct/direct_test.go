@@ -23,18 +23,18 @@ func TestExperimentsRun(t *testing.T) {
 	testkit.Nightly(t, testkit.Bench, "it measures for real, if briefly")
 	s := Settings{Dir: t.TempDir(), Short: true}
 	raced := testkit.Race(t, "rivals have races of their own")
-	for _, name := range Cases() {
-		for _, u := range s.Subjects(name) {
-			if raced && u.Design.Lossy { // what the published design does without waiting is a race
+	for _, e := range Experiments() {
+		for _, u := range e.plan(s) {
+			if raced && u.design.Lossy { // what the published design does without waiting is a race
 				continue
 			}
-			sample, err := u.take(s.Dir)
+			sample, err := e.take(u, s.Dir)
 			if err != nil {
 				t.Fatal(err)
 			}
 			x := sample.Extra
 			if x["given"] == 0 || x["accepted"]+x["refused"] != x["given"] {
-				t.Errorf("%s, %s, %s: given %v, accepted %v, refused %v", name, u.Design.Name, u.Mode, x["given"], x["accepted"], x["refused"])
+				t.Errorf("%s, %s, %s: given %v, accepted %v, refused %v", e.Name, u.design.Name, u.mode, x["given"], x["accepted"], x["refused"])
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/promtext"
 	"github.com/rollway/rollway/slab"
@@ -45,9 +46,9 @@ type Logger interface {
 
 // Figures are what a Logger says of itself.
 type Figures struct {
-	Flushes             uint64 // writes of buffers to the file
-	Mean, P95, P99, Max time.Duration
-	Memory              int // bytes of all buffers
+	Flushes uint64 // writes of buffers to the file
+	Write   measure.Quantiles
+	Memory  int // bytes of all buffers
 }
 
 // Config is what every design is configured with.
@@ -69,27 +70,22 @@ type Design struct {
 	Open       func(Config) (Logger, error)
 }
 
-// Names of designs.
+// Names of designs that experiments choose.
 const (
-	Mutex        = "mutex"
-	ShardedMutex = "sharded mutex"
-	CAS          = "CAS"
-	ShardedCAS   = "sharded CAS"
-	Published    = "published: sharded double buffer CAS"
-	OwnDrop      = "slab, shards, Drop"
-	OwnBlock     = "slab, shards, Block"
+	Published = "published: sharded double buffer CAS"
+	OwnDrop   = "slab, shards, Drop"
 )
 
 // Designs lists the steps of the publication in its order and then ours.
 func Designs() []Design {
 	return []Design{
-		{Name: Mutex, Open: openMutex(true)},
-		{Name: ShardedMutex, Open: openMutex(false)},
-		{Name: CAS, Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return 1, 1 })},
-		{Name: ShardedCAS, Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return c.Shards, 1 })},
+		{Name: "mutex", Open: openMutex(true)},
+		{Name: "sharded mutex", Open: openMutex(false)},
+		{Name: "CAS", Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return 1, 1 })},
+		{Name: "sharded CAS", Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return c.Shards, 1 })},
 		{Name: Published, Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return 1, c.Shards })},
 		ownDesign(OwnDrop, ownOptions{mode: file.Direct, full: slab.Drop}),
-		ownDesign(OwnBlock, ownOptions{mode: file.Direct, full: slab.Block}),
+		ownDesign("slab, shards, Block", ownOptions{mode: file.Direct, full: slab.Block}),
 	}
 }
 
@@ -103,21 +99,7 @@ func design(name string) Design {
 	panic("no design " + name)
 }
 
-// timing collects how long writes took. One goroutine at a time uses it.
-type timing struct {
-	promtext.Histogram
-	sum time.Duration
-}
-
-func (t *timing) record(d time.Duration) {
-	t.Record(d)
-	t.sum += d
-}
-
-func (t *timing) figures() Figures {
-	f := Figures{Flushes: t.Count(), P95: t.Quantile(0.95), P99: t.Quantile(0.99), Max: t.Max()}
-	if f.Flushes > 0 {
-		f.Mean = t.sum / time.Duration(f.Flushes)
-	}
-	return f
+// figures are those of writes that took as long as h says.
+func figures(h *promtext.Histogram) Figures {
+	return Figures{Flushes: h.Count(), Write: measure.QuantilesOf(h)}
 }

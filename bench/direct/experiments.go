@@ -13,152 +13,94 @@ import (
 // Kind is that of the results, and begins the names of their files.
 const Kind = "direct"
 
-// File is the name of the file with the raw results of an experiment.
-func File(name string) string { return Kind + "-" + name + ".json" }
-
-// The experiments, as the Case of their samples.
-const (
-	CaseLoss    = "loss"    // accepted against found
-	CaseCall    = "call"    // LogBytes alone
-	CaseBuffers = "buffers" // size of the buffers
-	CaseShards  = "shards"  // threads and shards
-	CaseIO      = "io"      // how buffers get to the file
-	CasePools   = "pools"   // memory taken anew or used again
-)
-
-// Modes of the loss experiment.
-const (
-	FlatOut  = "8 goroutines flat out, 256 B"
-	Paced    = "8 goroutines at 100 MB/s, 256 B"
-	Large    = "100 goroutines flat out, 300 KiB"
-	Headline = "100 goroutines, 1000 × 300 KiB a second"
-)
-
-// Modes of the call experiment.
-const (
-	Uncontended = "1 goroutine"
-	Contended   = "64 goroutines"
-	AtSwap      = "buffers of 64 KiB"
-)
-
-// Modes of the experiment with pools.
-const (
-	TakenAnew = "memory taken anew"
-	UsedAgain = "memory used again"
-)
-
 // Settings say how much is measured.
 type Settings struct {
-	Dir   string // for log files, which are removed; default the one for temporary files
-	Short bool   // each experiment once and briefly
-
-	Time time.Duration // of a sample of the experiment with pools; default DefaultTime
+	Dir   string        // for log files, which are removed; default the one for temporary files
+	Short bool          // each experiment once and briefly
+	Time  time.Duration // of a sample of the experiment with pools
 }
 
-// DefaultTime is how long a sample of the experiment with pools takes. The
-// publication counted for two minutes.
-const DefaultTime = 30 * time.Second
-
-// paced is how long a sample at the headline load takes.
-func (s Settings) paced(d time.Duration) time.Duration {
+// choose returns what a run that counts has, or a short one.
+func choose[T any](s Settings, whole, short T) T {
 	if s.Short {
-		return 100 * time.Millisecond
+		return short
 	}
-	return d
+	return whole
+}
+
+// paced is the headline load from so many goroutines, for that long.
+func (s Settings) paced(threads int, d time.Duration) load {
+	return headline(threads, choose(s, d, 100*time.Millisecond))
 }
 
 // records is how many records a sample has.
-func (s Settings) records(n int) int {
-	if s.Short {
-		return max(1, n/50)
+func (s Settings) records(n int) int { return choose(s, n, max(1, n/50)) }
+
+// recommended is the configuration that the publication recommends.
+func (s Settings) recommended(shards int) Config {
+	return Config{BufferSize: choose(s, 64<<20, 16<<20), Shards: shards, Flush: 10 * time.Second}
+}
+
+// An Experiment is measured in interleaved rounds. At the headline rate these take
+// long, and what they show is not a matter of a few percent.
+type Experiment struct {
+	Name   string // the Case of its samples
+	rounds int
+	plan   func(Settings) []subject
+}
+
+// A subject is one sample of an experiment.
+type subject struct {
+	mode   string
+	design Design
+	load   load
+	config Config
+}
+
+// Experiments lists all.
+func Experiments() []Experiment {
+	return []Experiment{
+		{"loss", 3, Settings.loss}, {"call", 5, Settings.calls}, {"buffers", 2, Settings.buffers},
+		{"shards", 2, Settings.shards}, {"io", 2, Settings.engines}, {"pools", 1, Settings.pools},
 	}
-	return n
 }
 
-// bytes is the size of buffers that are not the subject.
-func (s Settings) bytes(n int) int {
-	if s.Short {
-		return min(n, 16<<20)
-	}
-	return n
+// Measure runs the experiment and reports progress to w.
+func (e Experiment) Measure(w io.Writer, s Settings) (*measure.Results, error) {
+	rounds := choose(s, e.rounds, 1)
+	r, subjects := measure.NewResults(Kind, rounds), e.plan(s)
+	fmt.Fprintf(w, "%s: ", e.Name)
+	var err error
+	r.Samples, err = measure.Interleave(w, rounds, len(subjects), func(i int) (measure.Sample, error) { return e.take(subjects[i], s.Dir) })
+	return r, err
 }
 
-// A Subject is one sample of an experiment.
-type Subject struct {
-	Case, Mode string
-	Design     Design
-	load       load
-	config     Config
-}
-
-// Rounds is how often an experiment is measured. Those at the headline rate
-// take long, and what they show is not a matter of a few percent.
-func (s Settings) Rounds(name string) int {
-	switch {
-	case s.Short:
-		return 1
-	case name == CaseCall:
-		return 5
-	case name == CaseLoss:
-		return 3
-	case name == CasePools:
-		return 1
-	}
-	return 2
-}
-
-// Cases lists the experiments.
-func Cases() []string {
-	return []string{CaseLoss, CaseCall, CaseBuffers, CaseShards, CaseIO, CasePools}
-}
-
-// Subjects lists the samples of a round of an experiment.
-func (s Settings) Subjects(name string) []Subject {
-	return map[string]func(Settings) []Subject{
-		CaseLoss: Settings.loss, CaseCall: Settings.calls, CaseBuffers: Settings.buffers, CaseShards: Settings.shards,
-		CaseIO: Settings.engines, CasePools: Settings.pools,
-	}[name](s)
-}
-
-// Measure runs an experiment and reports progress to w.
-func (s Settings) Measure(w io.Writer, name string) ([]measure.Sample, error) {
-	subjects := s.Subjects(name)
-	fmt.Fprintf(w, "%s: ", name)
-	return measure.Interleave(w, s.Rounds(name), len(subjects), func(i int) (measure.Sample, error) {
-		return subjects[i].take(s.Dir)
-	})
-}
-
-// take takes the sample. Log files are made in dir.
-func (u Subject) take(dir string) (measure.Sample, error) {
-	sample, err := u.load.run(u.Design, u.config, dir)
-	sample.Case, sample.Mode = u.Case, u.Mode
+// take takes one sample. Log files are made in dir.
+func (e Experiment) take(u subject, dir string) (measure.Sample, error) {
+	sample, err := u.load.run(u.design, u.config, dir)
+	sample.Case, sample.Mode = e.Name, u.mode
 	if err != nil {
-		err = fmt.Errorf("%s, %s, %s: %w", u.Case, u.Design.Name, u.Mode, err)
+		err = fmt.Errorf("%s, %s, %s: %w", e.Name, u.design.Name, u.mode, err)
 	}
 	return sample, err
 }
 
-// recommended is the configuration that the publication recommends.
-func (s Settings) recommended(shards int) Config {
-	return Config{BufferSize: s.bytes(64 << 20), Shards: shards, Flush: 10 * time.Second}
-}
-
-func (s Settings) loss() []Subject {
+// loss compares what was accepted with what is found.
+func (s Settings) loss() []subject {
 	small := load{goroutines: 8, each: s.records(20_000), size: 256, timed: true}
 	paced := small
 	paced.period, paced.burst = 2*time.Millisecond, 100
 	large := load{goroutines: headlineThreads, each: s.records(20), size: headlineBytes, timed: true}
-	var subjects []Subject
+	config := Config{BufferSize: 2 << 20, Shards: 4, Flush: 2 * time.Millisecond}
+	var subjects []subject
 	for _, d := range Designs() {
-		config := Config{BufferSize: 2 << 20, Shards: 4, Flush: 2 * time.Millisecond}
 		subjects = append(subjects,
-			Subject{Case: CaseLoss, Mode: FlatOut, Design: d, load: small, config: config},
-			Subject{Case: CaseLoss, Mode: Paced, Design: d, load: paced, config: config},
-			Subject{Case: CaseLoss, Mode: Large, Design: d, load: large, config: s.recommended(8)},
+			subject{"8 goroutines flat out, 256 B", d, small, config},
+			subject{"8 goroutines at 100 MB/s, 256 B", d, paced, config},
+			subject{"100 goroutines flat out, 300 KiB", d, large, s.recommended(8)},
 		)
 		if d.Own || d.Name == Published {
-			subjects = append(subjects, Subject{Case: CaseLoss, Mode: Headline, Design: d, load: headline(headlineThreads, s.paced(2*time.Second)), config: s.recommended(8)})
+			subjects = append(subjects, subject{"100 goroutines, 1000 × 300 KiB a second", d, s.paced(headlineThreads, 2*time.Second), s.recommended(8)})
 		}
 	}
 	return subjects
@@ -167,23 +109,19 @@ func (s Settings) loss() []Subject {
 // calls measures LogBytes where no buffer has to be written meanwhile, with
 // one goroutine and with 64, and then each single call where about one in 250
 // fills a buffer. "no call" is the cost of the loop and the clock.
-func (s Settings) calls() []Subject {
+func (s Settings) calls() []subject {
 	const records = 400_000 // 102 MB: less than nine tenths of a shard of the buffer
-	idle := Config{BufferSize: s.bytes(1 << 30), Shards: 8, Flush: time.Minute}
+	idle := Config{BufferSize: choose(s, 1<<30, 16<<20), Shards: 8, Flush: time.Minute}
 	one := load{goroutines: 1, each: s.records(records), size: 256}
 	many := load{goroutines: 64, each: s.records(records) / 64, size: 256}
 	swaps := load{goroutines: 1, each: s.records(20_000), size: 256, timed: true, period: time.Millisecond, burst: 100}
-	var subjects []Subject
+	var subjects []subject
 	for _, d := range append([]Design{noCall}, Designs()...) {
 		swap := Config{BufferSize: 64 << 10, Shards: 1, Flush: time.Minute}
 		if d.Own { // with one shard it takes a lock; the goroutine uses one of two
 			swap.BufferSize, swap.Shards = 2*swap.BufferSize, 2
 		}
-		subjects = append(subjects,
-			Subject{Case: CaseCall, Mode: Uncontended, Design: d, load: one, config: idle},
-			Subject{Case: CaseCall, Mode: Contended, Design: d, load: many, config: idle},
-			Subject{Case: CaseCall, Mode: AtSwap, Design: d, load: swaps, config: swap},
-		)
+		subjects = append(subjects, subject{"1 goroutine", d, one, idle}, subject{"64 goroutines", d, many, idle}, subject{"buffers of 64 KiB", d, swaps, swap})
 	}
 	return subjects
 }
@@ -193,81 +131,64 @@ const fullSets = 6
 
 // buffers takes as long with each size as fullSets sets and a half take to fill,
 // and no less than two seconds.
-func (s Settings) buffers() []Subject {
-	var subjects []Subject
-	for _, mb := range []int{8, 32, 64, 128, 256, 512} {
-		if s.Short && mb > 32 {
-			break
-		}
+func (s Settings) buffers() []subject {
+	var subjects []subject
+	for _, mb := range choose(s, []int{8, 32, 64, 128, 256, 512}, []int{8, 32, 64, 512}) {
 		config := s.recommended(8)
-		config.BufferSize = mb << 20
+		config.BufferSize = choose(s, mb, min(mb, 32)) << 20
 		fills := time.Duration(float64(config.BufferSize) / headlineBytes * (fullSets + 0.5) * float64(period))
-		l := headline(headlineThreads, s.paced(max(2*time.Second, fills)))
 		for _, name := range []string{Published, OwnDrop} {
-			subjects = append(subjects, Subject{Case: CaseBuffers, Mode: fmt.Sprintf("%d MB", mb), Design: design(name), load: l, config: config})
+			subjects = append(subjects, subject{fmt.Sprintf("%d MB", mb), design(name), s.paced(headlineThreads, max(2*time.Second, fills)), config})
 		}
 	}
 	return subjects
 }
 
-// threadsAndShards are the published pairs.
-var threadsAndShards = []struct{ threads, shards int }{{50, 4}, {50, 8}, {100, 4}, {100, 8}, {100, 16}, {200, 8}, {200, 16}}
-
-func (s Settings) shards() []Subject {
-	var subjects []Subject
-	for i, c := range threadsAndShards {
-		if s.Short && i > 0 {
-			break
-		}
-		config := s.recommended(c.shards)
+// shards has the published pairs of threads and shards.
+func (s Settings) shards() []subject {
+	pairs := []struct{ threads, shards int }{{50, 4}, {50, 8}, {100, 4}, {100, 8}, {100, 16}, {200, 8}, {200, 16}}
+	var subjects []subject
+	for _, c := range pairs[:choose(s, len(pairs), 5)] {
 		for _, name := range []string{Published, OwnDrop} {
-			subjects = append(subjects, Subject{Case: CaseShards, Mode: fmt.Sprintf("%dT / %dS", c.threads, c.shards), Design: design(name), load: headline(c.threads, s.paced(1500*time.Millisecond)), config: config})
+			subjects = append(subjects, subject{fmt.Sprintf("%dT / %dS", c.threads, c.shards), design(name), s.paced(c.threads, 1500*time.Millisecond), s.recommended(c.shards)})
 		}
 	}
 	return subjects
 }
 
-func (s Settings) engines() []Subject {
-	l := headline(headlineThreads, s.paced(2*time.Second))
+// engines are the ways in which buffers get to the file.
+func (s Settings) engines() []subject {
+	l := s.paced(headlineThreads, 2*time.Second)
 	config := s.recommended(8)
-	var subjects []Subject
+	var subjects []subject
 	for _, e := range []Engine{Buffered, Separate, Copied, Vectored} {
 		config.IO = e
-		subjects = append(subjects, Subject{Case: CaseIO, Mode: e.String(), Design: design(Published), load: l, config: config})
+		subjects = append(subjects, subject{e.String(), design(Published), l, config})
 	}
 	for _, mode := range []file.Mode{file.Buffered, file.Uncached, file.Direct} {
-		subjects = append(subjects, Subject{Case: CaseIO, Mode: mode.String(), Design: ownDesign(OwnDrop, ownOptions{mode: mode, full: slab.Drop}), load: l, config: config})
+		subjects = append(subjects, subject{mode.String(), ownDesign(OwnDrop, ownOptions{mode: mode, full: slab.Drop}), l, config})
 	}
 	return subjects
 }
 
-// poolRate is how many records a second there are in the experiment with pools, as
-// published.
-const poolRate = 1000
-
-// pools has the loop alone as well: what that allocates is not the loggers'.
-func (s Settings) pools() []Subject {
-	d := s.Time
-	if d == 0 {
-		d = DefaultTime
-	}
-	if s.Short {
-		d = 100 * time.Millisecond
-	}
-	l := load{
-		goroutines: headlineThreads, each: int(d.Seconds()*poolRate) / headlineThreads, size: headlineBytes,
-		period: headlineThreads * time.Second / poolRate, timed: true,
+// pools compares memory taken anew and used again, at the published 1000 records a
+// second. It has the loop alone as well: what that allocates is not the loggers'.
+func (s Settings) pools() []subject {
+	const rate = 1000
+	d := choose(s, s.Time, 100*time.Millisecond)
+	after := load{
+		goroutines: headlineThreads, each: int(d.Seconds()*rate) / headlineThreads, size: headlineBytes,
+		period: headlineThreads * time.Second / rate, timed: true,
 	}
 	config := s.recommended(8)
 	config.IO = Copied
-	before, after := l, l
-	before.unpooled = true
-	fresh := config
-	fresh.Unpooled = true
-	return []Subject{
-		{Case: CasePools, Mode: TakenAnew, Design: unpooled(design(Published)), load: before, config: fresh},
-		{Case: CasePools, Mode: UsedAgain, Design: design(Published), load: after, config: config},
-		{Case: CasePools, Mode: UsedAgain, Design: design(OwnDrop), load: after, config: config},
-		{Case: CasePools, Mode: UsedAgain, Design: noCall, load: after, config: config},
+	before, fresh := after, config
+	before.unpooled, fresh.Unpooled = true, true
+	const again = "memory used again"
+	return []subject{
+		{"memory taken anew", unpooled(design(Published)), before, fresh},
+		{again, design(Published), after, config},
+		{again, design(OwnDrop), after, config},
+		{again, noCall, after, config},
 	}
 }

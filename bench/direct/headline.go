@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/internal/promtext"
 )
 
 // The headline is a gRPC server that logs a record of 300 KiB in each of 1000
@@ -24,33 +23,18 @@ type Headlines struct {
 
 // A Run is the server under load once.
 type Run struct {
-	Name     string       `json:"name"`
-	Logging  bool         `json:"logging"`
-	Copies   bool         `json:"copies,omitempty"` // each record was copied instead of logged
-	Seconds  float64      `json:"seconds"`
-	Requests int          `json:"requests"`
-	Failed   int          `json:"failed"`
-	GRPC     Quantiles    `json:"grpc"`       // from when a request was due to its answer
-	Others   float64      `json:"others_pct"` // of one core, used by other programs
-	Verifier float64      `json:"verifier"`   // cores, where files were read back meanwhile
-	Server   ServerReport `json:"server"`
-	Verified Verified     `json:"verified"`
-	DiskPeak int64        `json:"disk_peak"` // bytes of all log files at a time
-}
-
-// Quantiles are times in nanoseconds.
-type Quantiles struct {
-	P50  time.Duration `json:"p50"`
-	P75  time.Duration `json:"p75"`
-	P95  time.Duration `json:"p95"`
-	P99  time.Duration `json:"p99"`
-	P999 time.Duration `json:"p999"`
-	Max  time.Duration `json:"max"`
-}
-
-// quantiles are those of h.
-func quantiles(h *promtext.Histogram) Quantiles {
-	return Quantiles{h.Quantile(0.5), h.Quantile(0.75), h.Quantile(0.95), h.Quantile(0.99), h.Quantile(0.999), h.Max()}
+	Name     string            `json:"name"`
+	Logging  bool              `json:"logging"`
+	Copies   bool              `json:"copies,omitempty"` // each record was copied instead of logged
+	Seconds  float64           `json:"seconds"`
+	Requests int               `json:"requests"`
+	Failed   int               `json:"failed"`
+	GRPC     measure.Quantiles `json:"grpc"`       // from when a request was due to its answer
+	Others   float64           `json:"others_pct"` // of one core, used by other programs
+	Verifier float64           `json:"verifier"`   // cores, where files were read back meanwhile
+	Server   ServerReport      `json:"server"`
+	Verified Verified          `json:"verified"`
+	DiskPeak int64             `json:"disk_peak"` // bytes of all log files at a time
 }
 
 // Verified is what became of the records, to the record.
@@ -69,16 +53,16 @@ type Verified struct {
 
 // A ServerReport is what the server says of a run.
 type ServerReport struct {
-	Accepted int           `json:"accepted"`
-	Dropped  int           `json:"dropped"`
-	Call     Quantiles     `json:"call"` // LogBytes alone
-	Write    Quantiles     `json:"write"`
-	Mean     time.Duration `json:"write_mean"`
-	Flushes  uint64        `json:"flushes"`
-	CPU      CPU           `json:"cpu"`
-	Memory   MemoryParts   `json:"memory"`
-	GC       GC            `json:"gc"`
-	Series   []Point       `json:"series"`
+	Accepted int               `json:"accepted"`
+	Dropped  int               `json:"dropped"`
+	Call     measure.Quantiles `json:"call"` // LogBytes alone
+	Write    measure.Quantiles `json:"write"`
+	Mean     time.Duration     `json:"write_mean"`
+	Flushes  uint64            `json:"flushes"`
+	CPU      CPU               `json:"cpu"`
+	Memory   MemoryParts       `json:"memory"`
+	GC       GC                `json:"gc"`
+	Series   []Point           `json:"series"`
 }
 
 // CPU is in cores. The parts are shares of a profile of the whole run.
@@ -117,6 +101,3 @@ type Point struct {
 	Resident int     `json:"resident"`
 	Dropped  int     `json:"dropped"` // since the begin
 }
-
-// FileHeadline is the name of the file with the raw results.
-const FileHeadline = Kind + "-headline.json"

@@ -263,5 +263,5 @@ func (s HeadlineSettings) load(address string, d time.Duration) (r *Run, answers
 	if _, err := c.call(methodEnd, nil); err != nil {
 		return nil, nil, fmt.Errorf("end: %w", err)
 	}
-	return &Run{Seconds: took.Seconds(), Requests: n, Failed: failed, GRPC: quantiles(latency), Others: others}, answers, nil
+	return &Run{Seconds: took.Seconds(), Requests: n, Failed: failed, GRPC: measure.QuantilesOf(latency), Others: others}, answers, nil
 }

@@ -209,10 +209,9 @@ func (s *server) sumUp() {
 		s.report.Accepted += h.taken
 		s.report.Dropped += h.dropped
 	}
-	s.report.Call = quantiles(&call)
+	s.report.Call = measure.QuantilesOf(&call)
 	f := s.logger.Figures()
-	s.report.Write = Quantiles{P95: f.P95, P99: f.P99, Max: f.Max}
-	s.report.Mean, s.report.Flushes, s.report.Memory.Buffers = f.Mean, f.Flushes, f.Memory
+	s.report.Write, s.report.Mean, s.report.Flushes, s.report.Memory.Buffers = f.Write, f.Write.Mean, f.Flushes, f.Memory
 }
 
 // sample takes a Point twice a second.

@@ -99,14 +99,13 @@ func (l load) run(d Design, c Config, dir string) (measure.Sample, error) {
 	}
 	f := logger.Figures()
 	maps.Copy(extra, map[string]float64{
-		"flushes": float64(f.Flushes), "write_mean": float64(f.Mean), "write_p95": float64(f.P95),
-		"write_p99": float64(f.P99), "write_max": float64(f.Max), "memory": float64(f.Memory),
+		"flushes": float64(f.Flushes), "write_mean": float64(f.Write.Mean), "write_p99": float64(f.Write.P99),
+		"write_max": float64(f.Write.Max), "memory": float64(f.Memory),
 	})
 	n := float64(l.goroutines * l.each)
 	extra["mb_s"] = extra["accepted"] * float64(l.size) / caller.Seconds() / 1e6
 	extra["gc_cycles"] = float64(after.NumGC - before.NumGC)
 	extra["gc_pause_ns"] = float64(after.PauseTotalNs - before.PauseTotalNs)
-	extra["alloc_mb_s"] = float64(after.TotalAlloc-before.TotalAlloc) / caller.Seconds() / 1e6
 	extra["seconds"], extra["buffer"] = caller.Seconds(), float64(c.BufferSize)
 	return measure.Sample{
 		Library: d.Name, Ops: int(n),
@@ -143,10 +142,9 @@ func (l load) outcome(producers []producer, lossy bool, path string) (map[string
 	}
 	extra["given"], extra["refused"] = float64(l.goroutines*l.each), float64(refused)
 	if l.timed {
-		for name, q := range map[string]float64{"call_p50": 0.5, "call_p95": 0.95, "call_p99": 0.99, "call_p998": 0.998, "call_p999": 0.999} {
+		for name, q := range map[string]float64{"call_p50": 0.5, "call_p99": 0.99, "call_p998": 0.998, "call_p999": 0.999} {
 			extra[name] = float64(call.Quantile(q))
 		}
-		extra["call_max"] = float64(call.Max())
 	}
 	return extra, nil
 }

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/rollway/rollway/internal/direct"
+	"github.com/rollway/rollway/internal/promtext"
 )
 
 // An Engine is how a set of buffers gets to the file: the four phases of the
@@ -51,7 +52,7 @@ type Output struct {
 	padded  []*direct.MemorySet // else: a copy of each buffer that is no whole number of blocks
 	memory  int                 // bytes of these copies
 	bufs    [][]byte
-	latency *timing
+	latency *promtext.Histogram
 }
 
 // alignment is the publication's.
@@ -59,7 +60,7 @@ const alignment = 4096
 
 func openOutput(c Config) (Output, error) {
 	const flags = os.O_CREATE | os.O_WRONLY | os.O_APPEND
-	o := Output{engine: c.IO, fresh: c.Unpooled, latency: new(timing)}
+	o := Output{engine: c.IO, fresh: c.Unpooled, latency: new(promtext.Histogram)}
 	var err error
 	if o.engine != Buffered {
 		o.f, err = os.OpenFile(c.Path, flags|directFlag, 0o644)
@@ -74,7 +75,7 @@ func openOutput(c Config) (Output, error) {
 // last block of each is filled with NULs, as published.
 func (o *Output) WriteSet(bufs [][]byte) error {
 	begin := time.Now()
-	defer func() { o.latency.record(time.Since(begin)) }()
+	defer func() { o.latency.Record(time.Since(begin)) }()
 	switch o.engine {
 	case Buffered:
 		if err := o.writeEach(bufs); err != nil {
@@ -189,7 +190,7 @@ func (o *Output) Close() error {
 
 // Figures are those of the writes and of the copies.
 func (o *Output) Figures() Figures {
-	f := o.latency.figures()
+	f := figures(o.latency)
 	f.Memory = o.memory
 	return f
 }

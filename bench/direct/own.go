@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/promtext"
 	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/slab"
 )
@@ -16,7 +17,7 @@ import (
 type own struct {
 	*slab.Writer
 	full    slab.Policy
-	writes  *timing
+	writes  *promtext.Histogram
 	memory  int           // bytes of all slabs
 	refused atomic.Uint64 // records
 }
@@ -70,7 +71,7 @@ func (o *own) LogBytes(p []byte) error {
 }
 
 func (o *own) Figures() Figures {
-	f := o.writes.figures()
+	f := figures(o.writes)
 	f.Memory = o.memory
 	return f
 }
@@ -78,11 +79,11 @@ func (o *own) Figures() Figures {
 // A timedFile times the writes of a slab.Writer to a File.
 type timedFile struct {
 	*file.File
-	writes timing
+	writes promtext.Histogram
 }
 
 func (f *timedFile) WriteBuffers(buffers [][]byte, lines uint64) (n int64, err error) {
 	begin := time.Now()
-	defer func() { f.writes.record(time.Since(begin)) }()
+	defer func() { f.writes.Record(time.Since(begin)) }()
 	return f.File.WriteBuffers(buffers, lines)
 }

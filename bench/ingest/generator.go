@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/internal/pace"
 	"github.com/rollway/rollway/internal/promtext"
 )
@@ -45,35 +46,10 @@ type Sent struct {
 
 	// Latency is from when a timed request was due to its answer; one without
 	// has waited until the end.
-	Latency Latency `json:"latency"`
+	Latency measure.Quantiles `json:"latency"`
 	// Lag is by how much a request was sent late on a connection that was free:
 	// it is in Latency, but the generator's and the machine's.
-	Lag Latency `json:"lag"`
-}
-
-// Latency is in nanoseconds.
-type Latency struct {
-	Mean time.Duration `json:"mean"`
-	P50  time.Duration `json:"p50"`
-	P95  time.Duration `json:"p95"`
-	P99  time.Duration `json:"p99"`
-	P999 time.Duration `json:"p999"`
-	Max  time.Duration `json:"max"`
-}
-
-// A timing is a histogram and the sum that a mean needs.
-type timing struct {
-	promtext.Histogram
-	sum time.Duration
-}
-
-func (t *timing) record(d time.Duration) {
-	t.Record(d)
-	t.sum += max(0, d)
-}
-
-func (t *timing) latency() Latency {
-	return Latency{t.sum / time.Duration(max(1, t.Count())), t.Quantile(0.5), t.Quantile(0.95), t.Quantile(0.99), t.Quantile(0.999), t.Max()}
+	Lag measure.Quantiles `json:"lag"`
 }
 
 // A generator sends one load. One goroutine sends each request when it is due;
@@ -87,8 +63,8 @@ type generator struct {
 
 	mu    sync.Mutex // guards the rest
 	sent  Sent
-	times timing
-	lags  timing
+	times promtext.Histogram
+	lags  promtext.Histogram
 	acked []byte // a bit for each request
 	last  time.Duration
 }
@@ -152,7 +128,7 @@ func (g *generator) send() {
 		if free {
 			g.mu.Lock()
 			if due >= g.Warm {
-				g.lags.record(time.Since(g.begin) - due)
+				g.lags.Record(time.Since(g.begin) - due)
 			}
 			g.mu.Unlock()
 		}
@@ -225,7 +201,7 @@ func (g *generator) answered(k int, now time.Duration, err error) {
 	defer g.mu.Unlock()
 	g.last = max(g.last, now)
 	if due := g.due(k); due >= g.Warm {
-		g.times.record(now - due)
+		g.times.Record(now - due)
 	}
 	if err == nil {
 		g.acked[k/8] |= 1 << (k % 8)
@@ -254,12 +230,12 @@ func (g *generator) finish() {
 		}
 		for k := unanswered; k < s.Requests; k += g.Conns {
 			if due := g.due(k); due >= g.Warm {
-				g.times.record(now - due)
+				g.times.Record(now - due)
 			}
 		}
 	}
 	s.Errors = s.Requests - s.Acknowledged
-	s.Seconds, s.Latency, s.Lag = g.last.Seconds(), g.times.latency(), g.lags.latency()
+	s.Seconds, s.Latency, s.Lag = g.last.Seconds(), measure.QuantilesOf(&g.times), measure.QuantilesOf(&g.lags)
 }
 
 // waiting reports whether an answer can still come.

@@ -3,15 +3,12 @@ package ingest
 import (
 	"bufio"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"runtime/metrics"
@@ -119,8 +116,8 @@ func (s *server) rollwayCommand(name, program string) (*exec.Cmd, error) {
 	args := []string{"serve", "-listen", s.addr, "-data", s.dir, "-durability", durability}
 	if s.tls {
 		cert, key, config := s.dir+".cert", s.dir+".key", s.dir+".yaml"
-		err := errors.Join(writeCertificate(cert, key),
-			os.WriteFile(config, fmt.Appendf(nil, "tls: {cert: %q, key: %q}\n", cert, key), 0o600))
+		_, err := child.Certificate(cert, key, s.dir+".both")
+		err = errors.Join(err, os.WriteFile(config, fmt.Appendf(nil, "tls: {cert: %q, key: %q}\n", cert, key), 0o600))
 		if err != nil {
 			return nil, err
 		}
@@ -131,19 +128,6 @@ func (s *server) rollwayCommand(name, program string) (*exec.Cmd, error) {
 
 // anyServer trusts the certificate of any server: they are our own processes.
 var anyServer = &tls.Config{InsecureSkipVerify: true}
-
-// writeCertificate writes a certificate and its key.
-func writeCertificate(cert, key string) error {
-	s := httptest.NewTLSServer(nil) // which has one
-	defer s.Close()
-	pair := s.TLS.Certificates[0]
-	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		return err
-	}
-	err = os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), 0o600)
-	return errors.Join(err, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
-}
 
 // stop ends the server as its user would; a rival by force at once, which leaves
 // what it has stored as it is.

@@ -42,16 +42,11 @@ type Writer struct {
 	open rivals.Opener
 }
 
-// Producers lists how many goroutines write.
-func Producers() []int { return []int{1, 10} }
-
-// Mode names a number of producers.
-func Mode(producers int) string {
-	if producers == 1 {
-		return "1 producer"
-	}
-	return fmt.Sprintf("%d producers", producers)
-}
+// modes are the numbers of goroutines that write, and their names.
+var modes = []struct {
+	producers int
+	name      string
+}{{1, "1 producer"}, {10, "10 producers"}}
 
 // Scenarios lists what is measured. At the higher rate our writer has the
 // slabs that package plan chooses for the lines and the stalls there are; a Write
@@ -68,9 +63,9 @@ func Scenarios() ([]Scenario, error) {
 	slabs := Writer{Name: "slab 8 × 64 KiB", Own: true, open: rivals.Slab(blocking)}
 	published := Writer{Name: "slab design as published 8 × 64 KiB", open: rivals.Published}
 	diode := Writer{Name: "zerolog diode 1000", open: rivals.Diode(1000)}
-	null := Writer{Name: "null producer", Null: true, open: openNull}
+	null := Writer{Name: "null producer", Null: true, open: func(io.Writer) (*rivals.Writer, error) { return unbuffered(nil), nil }}
 	slow := Scenario{Name: "10000 lines a second", Rate: 10_000, Writers: []Writer{slabs}}
-	if rivals.CanPersist() {
+	if rivals.CanPersist {
 		slow.Writers = append(slow.Writers, Writer{Name: "slab persisted 8 × 64 KiB", Own: true, open: rivals.Persisted(blocking)})
 	}
 	slow.Writers = append(slow.Writers,
@@ -80,7 +75,7 @@ func Scenarios() ([]Scenario, error) {
 		Writer{Name: "mutex + bufio 64 KiB", open: rivals.Bufio(64 << 10)},
 		diode,
 		Writer{Name: "phuslu AsyncWriter 4096", open: rivals.Phuslu},
-		Writer{Name: "direct", open: openDirect},
+		Writer{Name: "direct", open: func(dst io.Writer) (*rivals.Writer, error) { return unbuffered(dst), nil }},
 		null,
 	)
 	fast := Scenario{Name: "50000 lines a second", Rate: fastRate, Writers: []Writer{
@@ -89,22 +84,15 @@ func Scenarios() ([]Scenario, error) {
 		{Name: slabs.Name, open: slabs.open},
 		published,
 		diode,
-		{Name: Working, Null: true, open: openWorking},
+		{Name: Working, Null: true, open: func(io.Writer) (*rivals.Writer, error) { return unbuffered(summing{}), nil }},
 		null,
 	}}
 	return []Scenario{slow, fast}, nil
 }
 
-func nothing() error { return nil }
-
-func openDirect(dst io.Writer) (*rivals.Writer, error) {
-	return &rivals.Writer{Writer: dst, Close: nothing}, nil
-}
-
-func openNull(io.Writer) (*rivals.Writer, error) { return &rivals.Writer{Close: nothing}, nil }
-
-func openWorking(io.Writer) (*rivals.Writer, error) {
-	return &rivals.Writer{Writer: summing{}, Close: nothing}, nil
+// unbuffered is a writer without a buffer; w is nil if it calls nothing.
+func unbuffered(w io.Writer) *rivals.Writer {
+	return &rivals.Writer{Writer: w, Close: func() error { return nil }}
 }
 
 type summing struct{}

@@ -16,28 +16,22 @@ import (
 // Measure runs every scenario with every writer and number of producers for
 // each, in interleaved rounds, and reports progress to w.
 func Measure(w io.Writer, scenarios []Scenario, rounds int, each time.Duration) ([]measure.Sample, error) {
-	type subject struct {
-		scenario  Scenario
-		writer    Writer
-		producers int
-	}
-	var subjects []subject
+	var subjects []func() (measure.Sample, error)
 	for _, s := range scenarios {
-		for _, producers := range Producers() {
+		for _, m := range modes {
 			for _, writer := range s.Writers {
-				subjects = append(subjects, subject{s, writer, producers})
+				subjects = append(subjects, func() (measure.Sample, error) {
+					sample, err := run(writer, s.Rate, m.producers, each)
+					sample.Case, sample.Library, sample.Mode = s.Name, writer.Name, m.name
+					if err != nil {
+						err = fmt.Errorf("%s, %s, %s: %w", s.Name, writer.Name, m.name, err)
+					}
+					return sample, err
+				})
 			}
 		}
 	}
-	return measure.Interleave(w, rounds, len(subjects), func(i int) (measure.Sample, error) {
-		s := subjects[i]
-		sample, err := run(s.writer, s.scenario.Rate, s.producers, each)
-		sample.Case, sample.Library, sample.Mode = s.scenario.Name, s.writer.Name, Mode(s.producers)
-		if err != nil {
-			return sample, fmt.Errorf("%s, %s, %s: %w", sample.Case, sample.Library, sample.Mode, err)
-		}
-		return sample, nil
-	})
+	return measure.Interleave(w, rounds, len(subjects), func(i int) (measure.Sample, error) { return subjects[i]() })
 }
 
 // A producer's own account.

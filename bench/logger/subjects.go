@@ -7,25 +7,19 @@ import (
 	"github.com/rollway/rollway/bench/internal/measure"
 )
 
-// The modes in which every case is measured.
-const (
-	Serial   = "serial"
-	Parallel = "parallel"
-)
-
 // Subjects lists everything that is measured: each library in each case,
 // serial and with as many goroutines as there are processors.
 func Subjects() []measure.Subject {
 	var subjects []measure.Subject
 	add := func(libraries []Library, cases []Case) {
 		for _, c := range cases {
-			for _, mode := range []string{Serial, Parallel} {
+			for _, mode := range []string{"serial", "parallel"} {
 				for _, l := range libraries {
 					if l.Loops(new(Counter))[c.Name] == nil {
 						continue
 					}
 					goroutines := 1
-					if mode == Parallel {
+					if mode == "parallel" {
 						goroutines = runtime.GOMAXPROCS(0)
 					}
 					subjects = append(subjects, measure.Subject{

@@ -6,23 +6,11 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/rollway/rollway/internal/relaytune"
 	"github.com/rollway/rollway/relay"
 )
 
-// own lists our relay: as it comes, and with other sizes of buffers, which
-// matter where it cannot splice.
-func own() []contender {
-	all := []contender{{name: Ours, plain: true, tls: true, job: job{Own: true}}}
-	for _, kib := range []int{4, 8, 16} {
-		all = append(all, contender{name: fmt.Sprintf("%s, %d KiB", Ours, kib), tls: true, job: job{Own: true, Size: kib << 10}})
-	}
-	return all
-}
-
 // startOwn serves by our relay, in the background, and returns its address.
 func startOwn(j job, config *tls.Config) (addr string, err error) {
-	relaytune.BufferSize = j.Size
 	o := relay.Options{To: []string{"tcp://" + j.To}}
 	url := "tcp://127.0.0.1:0"
 	if j.TLS {

@@ -1,20 +1,15 @@
 package relay
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/rollway/rollway/bench/internal/child"
 )
 
 // A rig is what all measurements share: certificates, the upstream, and
@@ -40,43 +35,13 @@ func newRig(dir string) (*rig, error) {
 	pid := os.Getpid()
 	r := &rig{dir: dir, settle: 300 * time.Millisecond, port: 7000, ip: fmt.Sprintf("127.%d.%d.%d", 64+pid>>16&63, pid>>8&255, pid&255)}
 	r.cert, r.key, r.both = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "both.pem")
-	if err := r.certify(); err != nil {
+	roots, err := child.Certificate(r.cert, r.key, r.both)
+	if err != nil {
 		return nil, err
 	}
-	var err error
+	r.client = &tls.Config{RootCAs: roots, ServerName: child.CertificateName, MinVersion: tls.VersionTLS13}
 	r.upstream, err = startChild(job{Upstream: true, Cert: r.cert, Key: r.key})
 	return r, err
-}
-
-// certify makes a certificate that is its own authority.
-func (r *rig) certify() error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		Subject:      pkix.Name{CommonName: "relay.test"},
-		DNSNames:     []string{"relay.test"},
-		NotBefore:    time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return err
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(certPEM)
-	r.client = &tls.Config{RootCAs: roots, ServerName: "relay.test", MinVersion: tls.VersionTLS13}
-	return errors.Join(os.WriteFile(r.cert, certPEM, 0o600), os.WriteFile(r.key, keyPEM, 0o600),
-		os.WriteFile(r.both, append(certPEM, keyPEM...), 0o600))
 }
 
 // address returns another unused address.

@@ -147,14 +147,10 @@ func present(w io.Writer, results *Results, only []string) ([]contender, error) 
 	return all, nil
 }
 
-func inGo(all []contender) []contender {
-	return slices.DeleteFunc(slices.Clone(all), func(c contender) bool { return !c.inGo() })
-}
-
 // peers leaves out the relays that only the published benchmark needs.
 func peers(all []contender) []contender {
 	return slices.DeleteFunc(slices.Clone(all), func(c contender) bool {
-		return c.name == stackName || c.name == poolName(8) || c.job.Own && c.name != Ours
+		return c.name == stackName || c.name == poolName(8)
 	})
 }
 
@@ -166,21 +162,6 @@ func (s Settings) size(n, short int) int {
 	return n
 }
 
-// Cases of the tables. The letters are those of the published benchmark.
-const (
-	caseUpload    = "upload"
-	caseDownload  = "download"
-	caseMTUUp     = "upload, 1,460-byte writes"
-	caseMTUDown   = "download, 1,460-byte writes"
-	caseSmallUp   = "small messages up"
-	caseSmallDown = "small messages down"
-	caseTenMB     = "10 MB upload"
-	caseGrow      = "idle in Go"
-	caseBurst     = "after a burst"
-	caseLatency   = "ping-pong of 200 bytes"
-	caseIdle      = "idle connections"
-)
-
 // bulk is for all contenders.
 func bulk(s Settings, tls bool) []transfer {
 	length := s.size(1<<30, 4<<20)
@@ -188,8 +169,8 @@ func bulk(s Settings, tls bool) []transfer {
 		length = s.size(512<<20, 2<<20)
 	}
 	return []transfer{
-		{name: caseUpload, tls: tls, chunk: burst, length: length, conns: 1},
-		{name: caseDownload, tls: tls, download: true, chunk: burst, length: length, conns: 1},
+		{name: "upload", tls: tls, chunk: burst, length: length, conns: 1},
+		{name: "download", tls: tls, download: true, chunk: burst, length: length, conns: 1},
 	}
 }
 
@@ -215,11 +196,11 @@ func published(s Settings) []transfer {
 	for _, tls := range []bool{false, true} {
 		packets, messages := s.size(64<<20, 1<<20), s.size(100_000, 500)*message
 		all = append(all,
-			transfer{name: caseMTUUp, tls: tls, chunk: mtu, length: packets, conns: 1},
-			transfer{name: caseMTUDown, tls: tls, download: true, chunk: mtu, length: packets, conns: 1},
-			transfer{name: caseSmallUp, tls: tls, chunk: message, length: messages, conns: 1},
-			transfer{name: caseSmallDown, tls: tls, download: true, chunk: message, length: messages, conns: 1},
-			transfer{name: caseTenMB, tls: tls, chunk: burst, length: 10 << 20, conns: s.size(10, 1)},
+			transfer{name: "upload, 1,460-byte writes", tls: tls, chunk: mtu, length: packets, conns: 1},
+			transfer{name: "download, 1,460-byte writes", tls: tls, download: true, chunk: mtu, length: packets, conns: 1},
+			transfer{name: "small messages up", tls: tls, chunk: message, length: messages, conns: 1},
+			transfer{name: "small messages down", tls: tls, download: true, chunk: message, length: messages, conns: 1},
+			transfer{name: "10 MB upload", tls: tls, chunk: burst, length: 10 << 20, conns: s.size(10, 1)},
 		)
 	}
 	return all
@@ -237,53 +218,41 @@ func transferSubjects(transfers []transfer, all []contender) []subject {
 	return subjects
 }
 
-// memorySubjects looks into relays in Go, as the published measurement did.
-func memorySubjects(s Settings, all []contender) []subject {
-	idle, burst := s.size(2000, 20), s.size(500, 10)
+// onSockets has each contender take a measurement, plain and with TLS where it can.
+func onSockets(where string, all []contender, take func(r *rig, c contender, tls bool) (measure.Sample, error)) []subject {
 	var subjects []subject
-	for _, c := range inGo(all) {
-		if !slices.Contains([]string{stackName, poolName(16), poolName(4), Ours}, c.name) {
-			continue
-		}
-		for _, tls := range []bool{false, true} {
-			subjects = append(subjects,
-				subject{caseGrow, c.name, socketMode(tls), func(r *rig) (measure.Sample, error) { return idleInGo{tls, idle}.take(r, c) }},
-				subject{caseBurst, c.name, socketMode(tls), func(r *rig) (measure.Sample, error) { return afterBurst{tls, burst}.take(r, c) }})
+	for _, tls := range []bool{false, true} {
+		for _, c := range all {
+			if tls && c.tls || !tls && c.plain {
+				subjects = append(subjects, subject{where, c.name, socketMode(tls), func(r *rig) (measure.Sample, error) { return take(r, c, tls) }})
+			}
 		}
 	}
 	return subjects
+}
+
+// memorySubjects looks into relays in Go, as the published measurement did.
+func memorySubjects(s Settings, all []contender) []subject {
+	idle, burst := s.size(2000, 20), s.size(500, 10)
+	measured := slices.DeleteFunc(slices.Clone(all), func(c contender) bool {
+		return !slices.Contains([]string{stackName, poolName(16), poolName(4), Ours}, c.name)
+	})
+	return append(
+		onSockets("idle in Go", measured, func(r *rig, c contender, tls bool) (measure.Sample, error) { return idleInGo{tls, idle}.take(r, c) }),
+		onSockets("after a burst", measured, func(r *rig, c contender, tls bool) (measure.Sample, error) { return afterBurst{tls, burst}.take(r, c) })...)
 }
 
 func latencySubjects(s Settings, all []contender) []subject {
 	n := s.size(10_000, 50)
-	var subjects []subject
-	for _, tls := range []bool{false, true} {
-		for _, c := range append([]contender{{name: direct, plain: true, tls: true}}, peers(all)...) {
-			if tls && c.tls || !tls && c.plain {
-				subjects = append(subjects, subject{caseLatency, c.name, socketMode(tls), func(r *rig) (measure.Sample, error) {
-					return pingPongs{tls, n}.take(r, c)
-				}})
-			}
-		}
-	}
-	return subjects
+	return onSockets("ping-pong of 200 bytes", append([]contender{{name: direct, plain: true, tls: true}}, peers(all)...),
+		func(r *rig, c contender, tls bool) (measure.Sample, error) { return pingPongs{tls, n}.take(r, c) })
 }
 
-// IdleConns is how many connections fit under a limit of 20,000 descriptors if
+// idleConns is how many connections fit under a limit of 20,000 descriptors if
 // each takes two.
-const IdleConns = 9900
+const idleConns = 9900
 
 func idleSubjects(s Settings, all []contender) []subject {
-	n := s.size(IdleConns, 20)
-	var subjects []subject
-	for _, tls := range []bool{false, true} {
-		for _, c := range peers(all) {
-			if tls && c.tls || !tls && c.plain {
-				subjects = append(subjects, subject{caseIdle, c.name, socketMode(tls), func(r *rig) (measure.Sample, error) {
-					return idleness{tls, n}.take(r, c)
-				}})
-			}
-		}
-	}
-	return subjects
+	n := s.size(idleConns, 20)
+	return onSockets("idle connections", peers(all), func(r *rig, c contender, tls bool) (measure.Sample, error) { return idleness{tls, n}.take(r, c) })
 }

@@ -22,10 +22,6 @@ type Fault struct {
 	// Kills is set if the process does not survive: its own memory is lost.
 	Kills bool
 
-	// Ends is set if the fault passes while the writer is still in use, so that
-	// the writer should work again.
-	Ends bool
-
 	destination bool   // struck inside of the destination's Write or Close
 	between     bool   // struck between the writer and its file
 	inject      string // for strace
@@ -72,26 +68,26 @@ const (
 // Faults lists everything that goes wrong, in the order of the tables.
 func Faults() []Fault {
 	return []Fault{
-		{Name: stallOnce, Ends: true, destination: true},
-		{Name: errorOnce, Ends: true, destination: true},
-		{Name: errorsAWhile, Ends: true, destination: true},
+		{Name: stallOnce, destination: true},
+		{Name: errorOnce, destination: true},
+		{Name: errorsAWhile, destination: true},
 		{Name: errorsForEver, destination: true},
-		{Name: shortSilent, Ends: true, destination: true},
-		{Name: shortError, Ends: true, destination: true},
-		{Name: takesNothing, Ends: true, destination: true},
-		{Name: panics, Ends: true, destination: true},
-		{Name: goexits, Ends: true, destination: true},
-		{Name: closeBlocks, Ends: true, destination: true},
+		{Name: shortSilent, destination: true},
+		{Name: shortError, destination: true},
+		{Name: takesNothing, destination: true},
+		{Name: panics, destination: true},
+		{Name: goexits, destination: true},
+		{Name: closeBlocks, destination: true},
 
-		{Name: tmpfsFull, Needs: needsMount, Ends: true},
-		{Name: ext4Full, Needs: needsLoop, Ends: true},
-		{Name: fileLimit, Ends: true},
+		{Name: tmpfsFull, Needs: needsMount},
+		{Name: ext4Full, Needs: needsLoop},
+		{Name: fileLimit},
 
-		{Name: straceEIO, Needs: needsStrace, Ends: true, inject: "error=EIO:when=1+3"},
-		{Name: straceENOSPC, Needs: needsStrace, Ends: true, inject: "error=ENOSPC:when=1+3"},
-		{Name: "EINTR by strace", Needs: needsStrace, Ends: true, inject: "error=EINTR:when=1+2"},
-		{Name: straceShort, Needs: needsStrace, Ends: true, inject: "retval=0:when=1+3"},
-		{Name: "delay by strace", Needs: needsStrace, Ends: true, inject: "delay_enter=300000:when=1"},
+		{Name: straceEIO, Needs: needsStrace, inject: "error=EIO:when=1+3"},
+		{Name: straceENOSPC, Needs: needsStrace, inject: "error=ENOSPC:when=1+3"},
+		{Name: "EINTR by strace", Needs: needsStrace, inject: "error=EINTR:when=1+2"},
+		{Name: straceShort, Needs: needsStrace, inject: "retval=0:when=1+3"},
+		{Name: "delay by strace", Needs: needsStrace, inject: "delay_enter=300000:when=1"},
 		{Name: straceKill, Needs: needsStrace, Kills: true, inject: "signal=SIGKILL:when=2"},
 
 		{Name: killRandom, Kills: true},

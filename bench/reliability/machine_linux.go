@@ -1,16 +1,17 @@
 package reliability
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/bench/internal/rivals"
+	"golang.org/x/sys/unix"
 )
 
 // limitFile lets no file of this process grow over 200,001 bytes, until end is
@@ -89,28 +90,14 @@ func FileSystems(dir string) (disk, slabs string) {
 	return fileSystem(dir), fileSystem(shared)
 }
 
-// fileSystem returns the type of the one that has path, as the kernel names it.
+// fileSystem returns the type of the one that has path.
 func fileSystem(path string) string {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(path, &st); err != nil {
 		return "unknown"
 	}
-	if path, err = filepath.EvalSymlinks(path); err == nil {
-		path, err = filepath.Abs(path)
-	}
-	kind, longest := "unknown", 0
-	for line := range strings.Lines(string(mounts)) {
-		left, right, _ := strings.Cut(line, " - ")
-		at, of := strings.Fields(left), strings.Fields(right)
-		if err != nil || len(at) < 5 || len(of) == 0 {
-			continue
-		}
-		// The last one mounted at a place is the one that is seen.
-		if root := at[4]; len(root) >= longest && (root == "/" || path == root || strings.HasPrefix(path, root+"/")) {
-			kind, longest = of[0], len(root)
-		}
-	}
-	return kind
+	names := map[int64]string{unix.EXT4_SUPER_MAGIC: "ext4", unix.TMPFS_MAGIC: "tmpfs", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs", unix.OVERLAYFS_SUPER_MAGIC: "overlay"}
+	return cmp.Or(names[int64(st.Type)], fmt.Sprintf("type %#x", st.Type))
 }
 
 // Missing says what this machine lacks for the fault, or "".

@@ -28,7 +28,7 @@ var rivalWriters = []struct {
 // Writers lists the contenders, our own first.
 func Writers() []Writer {
 	all := []Writer{{Name: Heap, Own: true}}
-	if rivals.CanPersist() {
+	if rivals.CanPersist {
 		all = append(all, Writer{Name: Persisted, Own: true})
 	}
 	all = append(all, Writer{Name: Sharded, Own: true})

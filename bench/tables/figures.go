@@ -111,11 +111,6 @@ func (f *Figures) ns(name, library, mode string) float64 {
 	return f.sums[measure.Key{Case: name, Library: library, Mode: mode}].Ns
 }
 
-// Modes lists the modes of the samples in their order.
-func (f *Figures) Modes() []string {
-	return distinct(f.Samples, func(s measure.Sample) string { return s.Mode })
-}
-
 // Libraries lists what was measured in a case, in the order of the samples.
 func (f *Figures) Libraries(name string) []string {
 	return distinct(f.Samples, func(s measure.Sample) string {

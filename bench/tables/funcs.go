@@ -47,7 +47,7 @@ func (e *env) funcs() template.FuncMap {
 		"strings": func(items ...string) []string { return items }, "floats": floats, "rows": rows, "where": where, "has": has, "first": first, "best": best, "perCPU": perCPU, "duration": duration, "pluck": pluck, "total": total, "unexpected": e.unexpected, "distinct": func(items []any, field string) []string {
 			return distinct(items, func(it any) string { return it.(map[string]any)[field].(string) })
 		}, "hasKey": func(m map[string]float64, key string) bool { _, ok := m[key]; return ok }, "find": find,
-		"join": join, "target": target, "prefix": strings.HasPrefix, "title": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] }, "replace": strings.ReplaceAll,
+		"join": join, "target": target, "prefix": strings.HasPrefix, "title": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
 
 		// Pictures and claims.
 		"picture": e.picture, "bar": bar, "nobar": func(name string) plot.Bar { return plot.Bar{Name: name, None: true} }, "panel": panel, "bars": bars, "series": series, "lines": lines,
@@ -64,18 +64,9 @@ func (e *env) funcs() template.FuncMap {
 // raw links to a file of raw results.
 func raw(name string) string { return fmt.Sprintf("[%s.json](results/%s.json)", name, name) }
 
-// rivals names the versions of the rival loggers.
-func rivals(versions any) string {
-	of := func(module string) any {
-		switch v := versions.(type) {
-		case map[string]string:
-			return v[module]
-		case map[string]any:
-			return v[module]
-		}
-		return ""
-	}
-	return fmt.Sprintf("zerolog %s, zap %s, phuslu/log %s", of("github.com/rs/zerolog"), of("go.uber.org/zap"), of("github.com/phuslu/log"))
+// rivals names the versions of the rival loggers, of those that a document has.
+func rivals(versions map[string]any) string {
+	return fmt.Sprintf("zerolog %s, zap %s, phuslu/log %s", versions["github.com/rs/zerolog"], versions["go.uber.org/zap"], versions["github.com/phuslu/log"])
 }
 
 // number formats v with three significant digits, or more where it has more
@@ -399,13 +390,8 @@ func bars(title, unit string, panels []any) string {
 	return plot.Bars(title, unit, typed[plot.BarPanel](panels))
 }
 
-// lines draws panels of lines: over one vertical axis, whose unit is y, or each over
-// its own.
-func lines(title, x, y string, panels []any) string {
-	if y == "" {
-		return plot.Over(title, x, typed[plot.LinePanel](panels))
-	}
-	return plot.Lines(title, x, y, typed[plot.LinePanel](panels))
+func lines(title, x string, panels []any) string {
+	return plot.Lines(title, x, typed[plot.LinePanel](panels))
 }
 
 func typed[T any](items []any) []T {

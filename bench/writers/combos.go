@@ -39,7 +39,7 @@ const message = "payment settled"
 func combos() []combo {
 	slabs := rivals.Slab(slab.Options{Full: slab.Block})
 	all := []combo{{"rollway over slab", true, false, rollwayLog, slabs}}
-	if rivals.CanPersist() {
+	if rivals.CanPersist {
 		all = append(all, combo{"rollway over slab persisted", true, false, rollwayLog, rivals.Persisted(slab.Options{Full: slab.Block})})
 	}
 	return append(all,

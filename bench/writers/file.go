@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,7 +28,7 @@ func FileSubjects(dir string) []measure.Subject {
 	var subjects []measure.Subject
 	for _, c := range combos() {
 		subjects = append(subjects, measure.Subject{
-			Case: File, Library: c.name, Mode: File, Goroutines: workers, Prepare: prepareFile(c, dir),
+			Case: "file", Library: c.name, Mode: "file", Goroutines: workers, Prepare: prepareFile(c, dir),
 		})
 	}
 	return subjects
@@ -64,12 +63,7 @@ func prepareFile(c combo, parent string) func() (measure.Run, error) {
 					w.next++
 				}
 			},
-			Finish: func(int) (map[string]float64, error) {
-				if err := closeAll(); err != nil {
-					return nil, fmt.Errorf("close: %w", err)
-				}
-				return nil, nil
-			},
+			Finish: finish(closeAll),
 			Verify: func(ops int) (map[string]float64, error) {
 				return verifyFiles(dir, pad, ops, c.lossy)
 			},

@@ -1,7 +1,6 @@
 package writers
 
 import (
-	"fmt"
 	"io"
 	"os"
 
@@ -46,7 +45,7 @@ func PublishedSubjects(dir string) []measure.Subject {
 	var subjects []measure.Subject
 	for _, r := range publishedRows() {
 		subjects = append(subjects, measure.Subject{
-			Case: Published, Library: r.name, Mode: Published, Goroutines: publishedGoroutines, Prepare: r.prepare(dir),
+			Case: "published", Library: r.name, Mode: "published", Goroutines: publishedGoroutines, Prepare: r.prepare(dir),
 		})
 	}
 	return subjects
@@ -80,12 +79,7 @@ func (r row) prepare(dir string) func() (measure.Run, error) {
 					_, _ = out.Write(p.line) // what was refused is missing in the file
 				}
 			},
-			Finish: func(int) (map[string]float64, error) {
-				if err := out.Close(); err != nil {
-					return nil, fmt.Errorf("close: %w", err)
-				}
-				return nil, nil
-			},
+			Finish: finish(out.Close),
 			Verify: func(ops int) (map[string]float64, error) {
 				if _, err := f.Seek(0, io.SeekStart); err != nil {
 					return nil, err

@@ -39,7 +39,7 @@ func RawSubjects() []measure.Subject {
 	for _, m := range rawModes {
 		for _, w := range Writers() {
 			subjects = append(subjects, measure.Subject{
-				Case: Raw, Library: w.Name, Mode: m.String(), Goroutines: m.callers, Procs: m.procs, Prepare: prepareRaw(w, m.callers),
+				Case: "raw", Library: w.Name, Mode: m.String(), Goroutines: m.callers, Procs: m.procs, Prepare: prepareRaw(w, m.callers),
 			})
 		}
 	}
@@ -127,7 +127,7 @@ func Loads() []Load {
 // FrontSubjects lists both front halves under l. Files are made in dir.
 func FrontSubjects(l Load, dir string) []measure.Subject {
 	subject := func(front string, shards int) measure.Subject {
-		return measure.Subject{Case: Fronts, Library: front, Mode: l.String(), Goroutines: l.Producers, Prepare: prepareFront(l, shards, dir)}
+		return measure.Subject{Case: "fronts", Library: front, Mode: l.String(), Goroutines: l.Producers, Prepare: prepareFront(l, shards, dir)}
 	}
 	return []measure.Subject{subject(lockedFront, 1), subject(shardedFront, 4)}
 }

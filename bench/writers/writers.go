@@ -26,14 +26,6 @@ import (
 	"github.com/rollway/rollway/slab"
 )
 
-// The cases.
-const (
-	Raw       = "raw"
-	File      = "file"
-	Fronts    = "fronts"
-	Published = "published"
-)
-
 // Writer is one contender.
 type Writer struct {
 	Name  string
@@ -45,7 +37,7 @@ type Writer struct {
 func Writers() []Writer {
 	o := slab.Options{Full: slab.Block, KeepOpen: true}
 	all := []Writer{{Name: "slab 8 × 64 KiB", Open: rivals.Slab(o)}}
-	if rivals.CanPersist() {
+	if rivals.CanPersist {
 		all = append(all, Writer{Name: "slab persisted 8 × 64 KiB", Open: rivals.Persisted(o)})
 	}
 	return append(all,
@@ -56,6 +48,16 @@ func Writers() []Writer {
 		Writer{Name: "zerolog diode 100000", Lossy: true, Open: rivals.Diode(100_000)},
 		Writer{Name: "phuslu AsyncWriter 4096", Open: rivals.Phuslu},
 	)
+}
+
+// finish ends a writer as the last step that is timed.
+func finish(close func() error) func(int) (map[string]float64, error) {
+	return func(int) (map[string]float64, error) {
+		if err := close(); err != nil {
+			return nil, fmt.Errorf("close: %w", err)
+		}
+		return nil, nil
+	}
 }
 
 // LineBytes is the length of each line, its newline included.

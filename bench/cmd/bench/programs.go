@@ -22,10 +22,10 @@ import (
 
 // programs lists all.
 func programs() []program {
-	return []program{
+	return append([]program{
 		{"logger", runLogger}, {"writers", runWriters}, {"latency", runLatency}, {"direct", runDirect}, {"direct-headline", runHeadline},
-		{"ingest", runIngest}, {"alloc", runAlloc}, {"reliability", runReliability}, {"stuck", runStuck}, {"relay", runRelay},
-	}
+		{"ingest", runIngest}, {"alloc", runAlloc}, {"relay", runRelay},
+	}, faultPrograms()...)
 }
 
 func runLogger(a *arguments) error {
@@ -110,24 +110,28 @@ func runLatency(a *arguments) error {
 func runDirect(a *arguments) error {
 	var s direct.Settings
 	a.StringVar(&s.Dir, "dir", "", "folder for the log files that are written and removed, up to 4 GB at a time; default the one for temporary files")
-	a.DurationVar(&s.Time, "time", direct.DefaultTime, "how long each sample of the experiment with pools takes; the publication counted for 2m")
-	only := a.String("only", strings.Join(direct.Cases(), ","), "experiments")
+	a.DurationVar(&s.Time, "time", 30*time.Second, "how long each sample of the experiment with pools takes; the publication counted for 2m")
+	only := a.String("only", "", "the only experiment to make")
 	if err := a.parse(func() bool { return s.Time >= time.Second }); err != nil {
 		return err
 	}
 	s.Short = a.short
-	for _, name := range strings.Split(*only, ",") {
-		if !slices.Contains(direct.Cases(), name) {
-			return fmt.Errorf("there is no experiment %q, only %s", name, strings.Join(direct.Cases(), ", "))
+	made := 0
+	for _, e := range direct.Experiments() {
+		if *only != "" && *only != e.Name {
+			continue
 		}
-		results := measure.NewResults(direct.Kind, s.Rounds(name))
-		var err error
-		if results.Samples, err = s.Measure(os.Stderr, name); err != nil {
+		made++
+		results, err := e.Measure(os.Stderr, s)
+		if err != nil {
 			return err
 		}
-		if err := measure.Save(filepath.Join(a.out, direct.File(name)), results); err != nil {
+		if err := measure.Save(filepath.Join(a.out, direct.Kind+"-"+e.Name+".json"), results); err != nil {
 			return err
 		}
+	}
+	if made == 0 {
+		return fmt.Errorf("there is no experiment %q", *only)
 	}
 	return nil
 }
@@ -151,7 +155,7 @@ func runHeadline(a *arguments) error {
 	if results.Runs, err = s.Run(os.Stderr); err != nil {
 		return err
 	}
-	return measure.Save(filepath.Join(a.out, direct.FileHeadline), results)
+	return measure.Save(filepath.Join(a.out, direct.Kind+"-headline.json"), results)
 }
 
 // runRelay keeps the other parts of the file with -only.

@@ -9,67 +9,23 @@ import (
 	"path/filepath"
 )
 
-// Save writes results to a file, made with its folder, as JSON whose lists of
-// objects have one item a line, so that versions of a file can be compared.
+// Save writes results to a file, made with its folder, as JSON with a line for each
+// object of a list, so that versions of a file can be compared.
 func Save(path string, results any) error {
-	var encoded bytes.Buffer
-	e := json.NewEncoder(&encoded)
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(results); err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	if err := layOut(&out, bytes.TrimSpace(encoded.Bytes()), "\n"); err != nil {
-		return err
+	laidOut := bytes.ReplaceAll(bytes.ReplaceAll(text.Bytes(), []byte("[{"), []byte("[\n{")), []byte("},{"), []byte("},\n{"))
+	if !json.Valid(laidOut) { // some text has such brackets
+		laidOut = text.Bytes()
 	}
-	out.WriteByte('\n')
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return replace(path, out.Bytes())
-}
-
-// layOut writes value with a line for each field of an object and each object
-// in a list. An item that has samples itself is laid out too.
-func layOut(out *bytes.Buffer, value json.RawMessage, newline string) error {
-	object := bytes.HasPrefix(value, []byte("{"))
-	if !object && !bytes.HasPrefix(value, []byte("[{")) {
-		out.Write(value)
-		return nil
-	}
-	in := json.NewDecoder(bytes.NewReader(value))
-	if _, err := in.Token(); err != nil {
-		return err
-	}
-	out.WriteByte(value[0])
-	for n := 0; in.More(); n++ {
-		if n > 0 {
-			out.WriteByte(',')
-		}
-		inner := newline
-		if object {
-			inner += "  "
-			key, err := in.Token()
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(out, "%s%q: ", inner, key)
-		} else {
-			out.WriteByte('\n')
-		}
-		var item json.RawMessage
-		if err := in.Decode(&item); err != nil {
-			return err
-		}
-		if !object && !bytes.Contains(item, []byte(`"samples":[`)) {
-			out.Write(item)
-		} else if err := layOut(out, item, inner); err != nil {
-			return err
-		}
-	}
-	out.WriteString(newline)
-	out.WriteByte(value[len(value)-1])
-	return nil
+	return replace(path, laidOut)
 }
 
 // replace writes the whole file at path or nothing. A path that is not a

@@ -227,18 +227,16 @@ func TestSave(t *testing.T) {
 	if _, err := Load[Results](path, "other"); err == nil {
 		t.Error("results of another kind were taken")
 	}
-	type item struct {
-		A []int `json:"a"`
-	}
-	type part struct {
-		Samples []item `json:"samples"`
-	}
-	if err := Save(path, map[string]any{"items": []item{{[]int{1}}, {}}, "parts": []part{{[]item{{}, {}}}}, "text": "<x>", "none": nil}); err != nil {
-		t.Fatal(err)
-	}
-	const want = "{\n  \"items\": [\n{\"a\":[1]},\n{\"a\":null}\n  ],\n  \"none\": null,\n  \"parts\": [\n{\n    \"samples\": [\n{\"a\":null},\n{\"a\":null}\n    ]\n  }\n  ],\n  \"text\": \"<x>\"\n}\n"
-	if got, err := os.ReadFile(path); err != nil || string(got) != want {
-		t.Errorf("%v\ngot  %s\nwant %s", err, got, want)
+	for want, v := range map[string]any{
+		"{\"a\":[\n{\"b\":1},\n{\"b\":2}]}\n": map[string]any{"a": []map[string]int{{"b": 1}, {"b": 2}}},
+		"{\"a\":\"[{},{}]\",\"b\":[{}]}\n":    map[string]any{"a": "[{},{}]", "b": []struct{}{{}}},
+	} {
+		if err := Save(path, v); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("%v\ngot  %s\nwant %s", err, got, want)
+		}
 	}
 }
 

@@ -3,6 +3,9 @@ package measure
 import (
 	"math"
 	"slices"
+	"time"
+
+	"github.com/rollway/rollway/internal/promtext"
 )
 
 // Samples in which other processes used more than NoisyPct of a core are left
@@ -22,8 +25,7 @@ type Summary struct {
 	CallerNs, CPUNs     float64
 	Allocs, Bytes       float64
 	Extra               map[string]float64 // medians
-	OthersPct           float64
-	NoisyButUsedSamples int // too few were quiet, so these were used all the same
+	NoisyButUsedSamples int                // too few were quiet, so these were used all the same
 }
 
 // Summarize returns a summary for each subject of the results.
@@ -69,7 +71,6 @@ func summarize(samples []Sample) Summary {
 	sum.CPUNs = Median(of(func(s Sample) float64 { return s.CPUNsPerOp }))
 	sum.Allocs = Median(of(func(s Sample) float64 { return s.AllocsPerOp }))
 	sum.Bytes = Median(of(func(s Sample) float64 { return s.BytesPerOp }))
-	sum.OthersPct = Median(of(func(s Sample) float64 { return s.OthersPct }))
 	sum.Extra = map[string]float64{}
 	for name := range quiet[0].Extra {
 		sum.Extra[name] = Median(of(func(s Sample) float64 { return s.Extra[name] }))
@@ -157,4 +158,24 @@ func Median(values []float64) float64 {
 		return sorted[n/2]
 	}
 	return (sorted[n/2-1] + sorted[n/2]) / 2
+}
+
+// Quantiles are times in nanoseconds.
+type Quantiles struct {
+	Mean time.Duration `json:"mean"`
+	P50  time.Duration `json:"p50"`
+	P75  time.Duration `json:"p75"`
+	P95  time.Duration `json:"p95"`
+	P99  time.Duration `json:"p99"`
+	P999 time.Duration `json:"p999"`
+	Max  time.Duration `json:"max"`
+}
+
+// QuantilesOf are those of h.
+func QuantilesOf(h *promtext.Histogram) Quantiles {
+	all := h.Snapshot()
+	return Quantiles{
+		Mean: all.Sum / time.Duration(max(1, all.Count)), P50: h.Quantile(0.5), P75: h.Quantile(0.75), P95: h.Quantile(0.95),
+		P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max(),
+	}
 }

@@ -113,25 +113,6 @@ type Line struct {
 	X, Y []float64
 }
 
-// Lines draws panels side by side, both axes from zero and the vertical one
-// common to all panels. yTitle is its unit.
-func Lines(title, xTitle, yTitle string, panels []LinePanel) string {
-	maxY := 0.0
-	for _, panel := range panels {
-		_, y := panel.most()
-		maxY = max(maxY, y)
-	}
-	return lines(title, xTitle, yTitle, panels, func(LinePanel) float64 { return maxY })
-}
-
-// Over draws panels side by side, each with a vertical axis of its own.
-func Over(title, xTitle string, panels []LinePanel) string {
-	return lines(title, xTitle, "", panels, func(p LinePanel) float64 {
-		_, y := p.most()
-		return y
-	})
-}
-
 // most is the greatest point on each axis.
 func (p LinePanel) most() (x, y float64) {
 	for _, l := range p.Lines {
@@ -142,7 +123,9 @@ func (p LinePanel) most() (x, y float64) {
 	return x, y
 }
 
-func lines(title, xTitle, yTitle string, panels []LinePanel, scale func(LinePanel) float64) string {
+// Lines draws panels side by side, each with a vertical axis of its own; both axes
+// begin at zero.
+func Lines(title, xTitle string, panels []LinePanel) string {
 	const height, left = 260, 58
 	var p picture
 	p.text(pad, pad+font, "start", bold, title)
@@ -151,9 +134,9 @@ func lines(title, xTitle, yTitle string, panels []LinePanel, scale func(LinePane
 	legend := 0
 	for k, panel := range panels {
 		x0, width := float64(pad+k*panelWidth+left), float64(panelWidth-left-30)
-		maxX, _ := panel.most()
-		step := niceStep(scale(panel))
-		maxY := step * math.Max(1, math.Ceil(scale(panel)/step))
+		maxX, most := panel.most()
+		step := niceStep(most)
+		maxY := step * math.Max(1, math.Ceil(most/step))
 		at := func(x, y float64) (float64, float64) { return x0 + x/maxX*width, bottom - y/maxY*height }
 		p.text(x0, top-10, "start", bold, panel.Title)
 		for v := 0.0; v <= maxY*1.0001; v += step {
@@ -188,7 +171,6 @@ func lines(title, xTitle, yTitle string, panels []LinePanel, scale func(LinePane
 		}
 		legend = max(legend, len(panel.Lines))
 		p.text(x0+width, bottom+32, "end", small, xTitle)
-		p.text(x0-6, top-10, "end", small, yTitle)
 	}
 	return p.frame(title, float64(len(panels)*panelWidth+2*pad), bottom+52+float64(legend)*18)
 }

@@ -47,7 +47,7 @@ func TestBars(t *testing.T) {
 }
 
 func TestLines(t *testing.T) {
-	svg := Lines("t", "connections", "MB", []LinePanel{
+	svg := Lines("t", "connections", []LinePanel{
 		{"p", []Line{{"a", []float64{100, 2000}, []float64{1, 42}}, {"b", []float64{100, 2000}, []float64{2, 3}}}},
 		{"q", []Line{{"a", []float64{100, 2000}, []float64{1, 2}}}},
 	})

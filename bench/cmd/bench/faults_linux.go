@@ -11,8 +11,11 @@ import (
 	"github.com/rollway/rollway/bench/stuck"
 )
 
-// The programs below fail if something of ours does not do what it promises,
-// after they have saved what happened.
+// faultPrograms lists the programs that fail if something of ours does not do what it
+// promises, after they have saved what happened.
+func faultPrograms() []program {
+	return []program{{"reliability", runReliability}, {"stuck", runStuck}}
+}
 
 // canTry tells which fault cannot be tried on this machine, and notes it.
 func canTry(name, lacks string, missing map[string]string) (bool, error) {
