@@ -148,7 +148,7 @@ func messageOf(line []byte) []byte {
 	return text
 }
 
-// parse finds the number of the request and of the event; -1: there is none.
+// parse finds the number of the request and of the event, or -1.
 func parse(line []byte) (number, index int) {
 	fields := bytes.SplitN(messageOf(line), []byte(" "), 4)
 	if len(fields) != 4 || string(fields[0]) != "r" {

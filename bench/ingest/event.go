@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// event is the article's, with a number in the place of its trace id.
+// event is the article's, with a number instead of its trace id.
 const event = `{"service":"payment-api","level":"error","message":"failed to charge customer","timestamp":"2026-05-28T12:40:00Z","trace_id":"` + zeros + `","metadata":{"customer_id":"cus_123","region":"eu-west","retry_count":2}}`
 
 const (

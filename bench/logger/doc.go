@@ -30,7 +30,7 @@ type Library struct {
 	Loops func(w io.Writer) map[string]func(n int)
 }
 
-// Reference is the library that is none.
+// Reference is no library: it makes lines by hand.
 const Reference = "append by hand"
 
 // Libraries lists the loggers, package rollway first.

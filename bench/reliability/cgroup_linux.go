@@ -79,7 +79,7 @@ func makeCgroup(root string, v1 bool) (*cgroup, error) {
 
 func (g *cgroup) remove() { _ = os.Remove(g.dir) }
 
-// struck makes sure that the kernel has killed for want of memory.
+// struck makes sure that the kernel has killed the process because memory ran out.
 func (g *cgroup) struck() error {
 	text, err := os.ReadFile(filepath.Join(g.dir, g.events))
 	if err != nil {
@@ -90,10 +90,10 @@ func (g *cgroup) struck() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("it was not killed for want of memory: %s", text)
+	return fmt.Errorf("it was not killed because memory ran out: %s", text)
 }
 
-// eatMemory takes memory from a random moment on until there is none.
+// eatMemory takes memory from a random moment on until the kernel kills the process.
 func (w *worker) eatMemory() {
 	for w.board.progress().Load() == 0 {
 		time.Sleep(time.Millisecond)

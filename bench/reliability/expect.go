@@ -105,6 +105,6 @@ func (t Try) balance(kills bool, check func(ok bool, format string, args ...any)
 	check(sum.Accepted == uint64(accepted), "it says that it accepted %d lines, acknowledged were %d", sum.Accepted, accepted)
 	if !kills {
 		check(sum.Written == uint64(t.Found), "it says that it wrote %d lines, in the file are %d", sum.Written, t.Found)
-		check(sum.Dropped+sum.Pending-sum.Recovered == uint64(t.Counted), "it says that it dropped %d lines and kept %d, of which %d came later, lost are %d", sum.Dropped, sum.Pending, sum.Recovered, t.Counted)
+		check(sum.Dropped+sum.Pending-sum.Recovered == uint64(t.Counted), "it says that it dropped %d lines and kept %d, %d of them for later, lost are %d", sum.Dropped, sum.Pending, sum.Recovered, t.Counted)
 	}
 }

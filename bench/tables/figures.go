@@ -150,7 +150,7 @@ func (f *Figures) LeastCPU(name, mode string, libraries []string) (best string) 
 	return best
 }
 
-// Lossless lists the libraries of which no line was lost in a case.
+// Lossless lists the libraries that lost no line in a case.
 func (f *Figures) Lossless(name, mode string, libraries []string) (all []string) {
 	for _, l := range libraries {
 		if s, err := f.At(name, l, mode); err == nil && s.Extra["lost_pct"] == 0 {

@@ -256,7 +256,7 @@ func quietPairs(runs []any) ([]any, error) {
 	return quiet, err
 }
 
-// first is the try of an act, nil if there is none.
+// first is the try of an act, or nil.
 func first(tries []any, act string) any {
 	if found := where(tries, "act", act); len(found) > 0 {
 		return found[0]
@@ -264,8 +264,8 @@ func first(tries []any, act string) any {
 	return nil
 }
 
-// best is the run of a server that held the most of a load, nil if none did: it was
-// answered, and in a second.
+// best is the run of a server that held the most of a load, nil if it held none: all
+// requests were answered, and p99 was a second or less.
 func best(runs []any, server string, events float64) (found any) {
 	rate := 0.0
 	for _, r := range where(runs, "server", server, "events", events) {

@@ -30,7 +30,7 @@ func TestDocumentsAreCurrent(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strings.Contains(made.Text, "NaN") || strings.Contains(made.Text, "+Inf") || strings.Contains(made.Text, "<no value>") || strings.Contains(made.Text, "<nil>") || strings.Contains(made.Text, "%!") {
-				t.Error("a figure is none")
+				t.Error("a figure is missing")
 			}
 			for path, picture := range made.Pictures {
 				if there, err := os.ReadFile(filepath.Join(docs, path)); err != nil || string(there) != picture {
@@ -277,7 +277,7 @@ func TestTurned(t *testing.T) {
 		}
 	}
 	if _, err := new(env).claim("p", "", "", "", 1, "holds", ""); err == nil {
-		t.Error("a direction that is none was taken")
+		t.Error("a direction that does not exist was taken")
 	}
 }
 

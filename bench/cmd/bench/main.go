@@ -35,8 +35,8 @@ type arguments struct {
 	args  []string
 }
 
-// parse parses the flags, of which every program has -short and -o. valid says
-// what is wrong with the others.
+// parse parses the flags; every program has -short and -o. valid checks the
+// others.
 func (a *arguments) parse(valid func() bool) error {
 	a.BoolVar(&a.short, "short", false, "measure everything briefly, to see that it runs")
 	a.StringVar(&a.out, "o", "", "file, or folder of several files, for the raw results")

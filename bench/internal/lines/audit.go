@@ -11,7 +11,7 @@ import (
 // false for a line that nobody wrote.
 type Parse func(line []byte) (producer, number int, ok bool)
 
-// An Audit reads what a writer left behind. It is not safe for concurrent use.
+// An Audit reads what a writer has written. It is not safe for concurrent use.
 type Audit struct {
 	Found     int   // different lines
 	Torn      int   // lines that nobody wrote
@@ -147,8 +147,8 @@ func (a *Audit) Lost(producer, n int) (lost int) {
 	return lost
 }
 
-// LostPct is the share of the lines that did not arrive, of which each producer
-// wrote each, as a figure of a sample. It is an error if lines are broken, or lost
+// LostPct is the share of the lines that did not arrive, as a figure of a sample;
+// each producer wrote each lines. It is an error if lines are broken, or lost
 // where the writer is not lossy by design.
 func (a *Audit) LostPct(each int, lossy bool) (map[string]float64, error) {
 	lost := 0
