@@ -160,9 +160,7 @@ func atRest(t *testing.T, path string, lines int) {
 	o := crashOptions(file.Buffered)
 	o.OnError = orTold(t)
 	f := open(t, path, o)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 	if got := survivors(t, path, lines); got != lines {
 		t.Errorf("%d lines, before the last Open there were %d", got, lines)
 	}
@@ -241,14 +239,10 @@ func killedAtRandom(t *testing.T, mode file.Mode, tries int) {
 		tell := &acked{}
 		tell.n.Store(-1)
 		cmd, stderr := crashCommand(path, mode, lines, 1<<30, tell)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, cmd.Start())
 		eventually(t, "a first line", func() bool { return tell.n.Load() >= 0 })
 		time.Sleep(time.Duration(rng.IntN(20_000)) * time.Microsecond)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, cmd.Process.Kill())
 		if err := cmd.Wait(); !killed(err) {
 			t.Fatalf("try %d: the writer ended with %v: %s", try, err, stderr)
 		}
@@ -280,9 +274,7 @@ func TestTwoProcessesOnOnePath(t *testing.T) {
 		var tell [2]acked
 		one, stderr1 := crashCommand(path, file.Buffered, 0, lines, &tell[0])
 		two, stderr2 := crashCommand(path, file.Buffered, second, lines, &tell[1])
-		if err := errors.Join(one.Start(), two.Start()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(one.Start(), two.Start()))
 		if round%2 == 1 {
 			eventually(t, "the second is at work", func() bool { return tell[1].n.Load() > second+int64(round*100) })
 			two.Process.Kill()
@@ -294,9 +286,7 @@ func TestTwoProcessesOnOnePath(t *testing.T) {
 			t.Fatalf("%v: %s", err, stderr2)
 		}
 		f := open(t, path, crashOptions(file.Buffered)) // cuts and tidies up what the kill has left
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Close())
 		seen := map[string]int{}
 		_, contents := parts(t, path, nil)
 		for line := range strings.Lines(strings.Join(contents, "")) {

@@ -80,9 +80,7 @@ func parseTests(t *testing.T, dir string) (files []*ast.File) {
 	}
 	for _, path := range paths {
 		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		files = append(files, f)
 	}
 	return files

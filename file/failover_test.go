@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // twoFolders makes two folders and returns the path of a file in each.
@@ -20,9 +21,7 @@ func twoFolders(t *testing.T, dir string) (path, other, second string) {
 	t.Helper()
 	first := filepath.Join(dir, "first")
 	second = filepath.Join(dir, "second")
-	if err := errors.Join(os.Mkdir(first, 0o700), os.Mkdir(second, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(os.Mkdir(first, 0o700), os.Mkdir(second, 0o700)))
 	return filepath.Join(first, "log"), filepath.Join(second, "log"), second
 }
 
@@ -49,18 +48,14 @@ func TestFailoverGoesHome(t *testing.T) {
 		var heard told
 		f := open(t, path, file.Options{Mode: mode, Failover: second, Link: link, OnError: heard.add})
 		goesTo(t, f, path, "one")
-		if err := os.Rename(first, away); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Rename(first, away))
 		f.FailWith(syscall.EIO)
 		began := time.Now()
 		at := func(d time.Duration) { time.Sleep(d - time.Since(began)) }
 		goesTo(t, f, other, "two")
 		at(61 * time.Second)
 		goesTo(t, f, other, "three") // tried again, and still gone
-		if err := os.Rename(away, first); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Rename(away, first))
 		at(119 * time.Second)
 		goesTo(t, f, other, "four")
 		at(122 * time.Second)
@@ -106,22 +101,16 @@ func TestFailoverLastWord(t *testing.T) {
 		}
 		next(path)
 		for range 3 {
-			if err := f.Reopen(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, f.Reopen())
 			next(path)
 			if err := f.Reopen(); err != nil { // a new file, which takes nothing
 				t.Fatal(err)
 			}
 			first := filepath.Dir(path)
-			if err := os.Rename(first, first+".away"); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Rename(first, first+".away"))
 			f.FailWith(syscall.EIO)
 			next(other)
-			if err := os.Rename(first+".away", first); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Rename(first+".away", first))
 			time.Sleep(time.Second)
 		}
 		if err := f.Close(); err != nil {
@@ -140,9 +129,7 @@ func TestFailoverFromAFolderThatIsGone(t *testing.T) {
 		var heard told
 		f := open(t, path, file.Options{Mode: mode, Failover: second, OnError: heard.add})
 		goesTo(t, f, path, "one")
-		if err := os.RemoveAll(filepath.Dir(path)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.RemoveAll(filepath.Dir(path)))
 		lost := 0
 		for f.Stats().Path == path && lost < 10 {
 			time.Sleep(500 * time.Millisecond)
@@ -153,9 +140,7 @@ func TestFailoverFromAFolderThatIsGone(t *testing.T) {
 			t.Errorf("after %d half seconds the lines go to %s", lost, f.Stats().Path)
 		}
 		goesTo(t, f, other, "two")
-		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Mkdir(filepath.Dir(path), 0o700))
 		if err := f.Reopen(); err != nil {
 			t.Error(err)
 		}
@@ -182,22 +167,16 @@ func TestFailedFolderComesBack(t *testing.T) {
 			first, away := filepath.Dir(path), filepath.Join(dir, "away")
 			f := open(t, path, file.Options{Mode: mode, NoFollow: true})
 			write(t, f, "one\n")
-			if err := os.Rename(first, away); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Rename(first, away))
 			f.FailWith(syscall.EIO)
 			for range 3 {
 				if n, err := f.Write([]byte("two\n")); n != 0 || !errors.Is(err, os.ErrNotExist) {
 					t.Fatalf("Write = %d, %v", n, err)
 				}
 			}
-			if err := os.Rename(away, first); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Rename(away, first))
 			if reopen {
-				if err := f.Reopen(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, f.Reopen())
 			}
 			write(t, f, "two\n")
 			if err := f.Close(); err != nil {
@@ -218,9 +197,7 @@ func TestFailoverKeepsToItsFolder(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode file.Mode) {
 		path, other, second := twoFolders(t, t.TempDir())
 		line := strings.Repeat("x", 99)
-		if err := os.WriteFile(other, []byte(strings.Repeat(line+"\n", 19)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(other, []byte(strings.Repeat(line+"\n", 19)), 0o600))
 		f := open(t, path, file.Options{Mode: mode, MaxSize: 2000, KeepCount: 2, Folder: filepath.Dir(path), Failover: second, Compress: file.Gzip{}})
 		goesTo(t, f, path, line)
 		f.FailWith(syscall.EIO)
@@ -230,16 +207,12 @@ func TestFailoverKeepsToItsFolder(t *testing.T) {
 		if got := rotated(t, path); len(got) != 2 || f.Stats().Abandoned != 2 {
 			t.Errorf("rotated %v, Stats %+v", got, f.Stats())
 		}
-		if err := f.Rotate(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Rotate())
 		f.FailWith(syscall.EIO) // the new one has taken nothing
 		for range 100 {
 			goesTo(t, f, other, line)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Close())
 		names, contents := parts(t, other, nil)
 		for i, c := range contents {
 			if len(c) > 2000 {
@@ -296,9 +269,7 @@ func TestHoldsAfterAFailover(t *testing.T) {
 		p.in(t, f, len(p.data))
 		q.in(t, f, len(q.data))
 		want(t, other, "away\n")
-		if err := f.Reopen(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Reopen())
 		p.in(t, f, len(p.data))
 		q.in(t, f, len(q.data))
 	})
@@ -314,9 +285,7 @@ func TestRestOfAFailedWriteIsCut(t *testing.T) {
 		"Close":  func(_ *testing.T, f *file.File) error { return f.Close() },
 		"Rotate": func(_ *testing.T, f *file.File) error { return f.Rotate() },
 		"Reopen": func(t *testing.T, f *file.File) error {
-			if err := os.Rename(f.Name(), f.Name()+"-away"); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Rename(f.Name(), f.Name()+"-away"))
 			return f.Reopen()
 		},
 		"another file": func(t *testing.T, f *file.File) error {
@@ -359,9 +328,7 @@ func appendTo(t *testing.T, path, text string) {
 		_, err = f.WriteString(text)
 		err = errors.Join(err, f.Close())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 }
 
 // A file that someone has cut after it was moved away is not made longer again when
@@ -373,9 +340,7 @@ func TestFileCutBeforeItIsLeft(t *testing.T) {
 		f := open(t, path, file.Options{Mode: mode})
 		write(t, f, strings.Repeat("x", 9999)+"\n")
 		moved := path + "-away"
-		if err := errors.Join(os.Rename(path, moved), os.Truncate(moved, 7)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(os.Rename(path, moved), os.Truncate(moved, 7)))
 		if err := f.Reopen(); err != nil {
 			t.Error(err)
 		}
@@ -388,9 +353,7 @@ func TestFileCutBeforeItIsLeft(t *testing.T) {
 		}
 		for _, name := range []string{path, moved} {
 			info, err := os.Stat(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if blocks := info.Sys().(*syscall.Stat_t).Blocks * 512; blocks > 32<<10 {
 				t.Errorf("%s of %d bytes takes %d on the disk", name, info.Size(), blocks)
 			}
@@ -416,9 +379,7 @@ func TestGraceForWhoMovesTheFile(t *testing.T) {
 		}
 		move := func(from, to string) {
 			t.Helper()
-			if err := os.Rename(from, to); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Rename(from, to))
 		}
 		move(path, path+"-1")
 		at(150*time.Millisecond, "missed\n", false)
@@ -430,9 +391,7 @@ func TestGraceForWhoMovesTheFile(t *testing.T) {
 		at(900*time.Millisecond, "missed still\n", false)
 		at(200*time.Millisecond, "new\n", true)
 		move(path, path+"-2")
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, nil, 0o600))
 		at(150*time.Millisecond, "who moved it made it\n", true)
 		want(t, path+"-1", "missed\nmissed still\nback\nmissed again\nmissed still\n")
 		want(t, path+"-2", "new\n")
@@ -456,26 +415,18 @@ func TestFollowsAFoldersLink(t *testing.T) {
 			link := filepath.Join(dir, "current")
 			path := filepath.Join(link, "log")
 			for _, name := range []string{"one", "two"} {
-				if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 			}
-			if err := os.Symlink("one", link); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Symlink("one", link))
 			f := open(t, path, file.Options{Mode: mode, MaxSize: 20})
 			for range 10 {
 				goesTo(t, f, path, "before")
 				time.Sleep(100 * time.Millisecond)
 			}
 			if there {
-				if err := os.WriteFile(filepath.Join(dir, "two", "log"), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(filepath.Join(dir, "two", "log"), nil, 0o600))
 			}
-			if err := errors.Join(os.Symlink("two", link+"-new"), os.Rename(link+"-new", link)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, errors.Join(os.Symlink("two", link+"-new"), os.Rename(link+"-new", link)))
 			for n := 0; all(t, filepath.Join(dir, "two", "log")) == ""; n++ {
 				if n > 25 || there && n > 12 {
 					t.Fatalf("after %d Writes, one every tenth of a second, the lines still go to the old folder", n)

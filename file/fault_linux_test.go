@@ -27,9 +27,7 @@ func giveBuffers(t *testing.T, f *file.File, want error, n int, failed func()) (
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(n), 0))
 	set, err := direct.NewMemorySet(3, 1<<20+64<<10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer set.Free()
 	next := 0
 	for next < n {
@@ -117,9 +115,7 @@ func TestFullExt4(t *testing.T) {
 						t.Errorf("the file ends with %.20q", data[max(0, len(data)-20):])
 					}
 					left = max(0, left-300_001)
-					if err := os.Truncate(ballast, left); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, os.Truncate(ballast, left))
 				})
 				if err := f.Close(); err != nil {
 					t.Errorf("Close = %v", err)
@@ -140,14 +136,10 @@ func TestFullExt4(t *testing.T) {
 func fillDisk(t *testing.T, ballast string) int64 {
 	t.Helper()
 	f, err := os.Create(ballast)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer f.Close()
 	var st syscall.Statfs_t
-	if err := syscall.Fstatfs(int(f.Fd()), &st); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Fstatfs(int(f.Fd()), &st))
 	size := int64(st.Bavail)*st.Bsize - 1500<<10
 	if err := syscall.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
 		t.Fatalf("allocate %d bytes: %v", size, err)
@@ -241,16 +233,12 @@ func TestFailoverFromAReadOnlyDisk(t *testing.T) {
 	}
 	remount := func(flags uintptr) {
 		t.Helper()
-		if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT|flags, ""); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, syscall.Mount("", dir, "", syscall.MS_REMOUNT|flags, ""))
 	}
 	for _, mode := range modes {
 		t.Run(mode.String(), func(t *testing.T) {
 			second := filepath.Join(filepath.Dir(dir), mode.String())
-			if err := os.Mkdir(second, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Mkdir(second, 0o700))
 			path, other := filepath.Join(dir, mode.String()), filepath.Join(second, mode.String())
 			o := file.Options{Mode: mode}
 			remount(syscall.MS_RDONLY)
@@ -296,9 +284,7 @@ func TestFailoverAtAPowerCut(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.String(), func(t *testing.T) {
 			second := filepath.Join(filepath.Dir(dir), mode.String())
-			if err := os.Mkdir(second, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Mkdir(second, 0o700))
 			path, other := filepath.Join(dir, mode.String()), filepath.Join(second, mode.String())
 			var heard told
 			f := open(t, path, file.Options{Mode: mode, Sync: file.SyncEachWrite, MaxSize: 30_000, Failover: second, OnError: heard.add})

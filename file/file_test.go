@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/logfile"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/rollwaytest"
 )
 
@@ -74,9 +75,7 @@ func openChecking(t testing.TB, path string, o file.Options, every time.Duration
 	t.Helper()
 	o.CloseTimeout = cmp.Or(o.CloseTimeout, time.Minute)
 	f, err := file.OpenChecking(path, o, every)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -116,9 +115,7 @@ func write(t testing.TB, w io.Writer, p string) {
 func read(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return string(b)
 }
 
@@ -134,13 +131,9 @@ func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "binary")
 	const size = logfile.SearchLimit + 1<<20
-	if err := errors.Join(os.WriteFile(binary, nil, 0o600), os.Truncate(binary, size)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(os.WriteFile(binary, nil, 0o600), os.Truncate(binary, size)))
 	plain := filepath.Join(dir, "plain")
-	if err := os.WriteFile(plain, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(plain, nil, 0o600))
 	for _, c := range []struct {
 		path string
 		o    file.Options
@@ -188,16 +181,12 @@ func TestPerm(t *testing.T) {
 	dir := t.TempDir()
 	mode := func(name string) fs.FileMode {
 		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return info.Mode()
 	}
 	open(t, filepath.Join(dir, "default"), file.Options{})
 	open(t, filepath.Join(dir, "own"), file.Options{Perm: 0o600})
-	if err := os.WriteFile(filepath.Join(dir, "old"), nil, 0o604); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "old"), nil, 0o604))
 	before := mode("old")
 	open(t, filepath.Join(dir, "old"), file.Options{Perm: 0o600})
 	if got := mode("default"); got&^0o640 != 0 || got&0o600 != 0o600 {
@@ -213,222 +202,194 @@ func TestPerm(t *testing.T) {
 
 func TestTornTailIsCut(t *testing.T) {
 	t.Parallel()
-	eachMode(t, testTornTailIsCut)
-}
-
-func testTornTailIsCut(t *testing.T, mode file.Mode) {
-	long := strings.Repeat("x", 200<<10)
-	for _, c := range []struct{ old, kept string }{
-		{"", ""},
-		{"a\n", "a\n"},
-		{"a\nb", "a\n"},
-		{"torn", ""},
-		{"a\n" + long, "a\n"},
-		{long + "\n", long + "\n"},
-		{strings.Repeat("y", 64<<10-1) + "\n" + strings.Repeat("z", 64<<10), strings.Repeat("y", 64<<10-1) + "\n"},
-		{"a\n" + strings.Repeat("\x00", 5000), "a\n"}, // as a power cut leaves it
-	} {
-		path := filepath.Join(t.TempDir(), "log")
-		if err := os.WriteFile(path, []byte(c.old), 0o600); err != nil {
-			t.Fatal(err)
+	eachMode(t, func(t *testing.T, mode file.Mode) {
+		long := strings.Repeat("x", 200<<10)
+		for _, c := range []struct{ old, kept string }{
+			{"", ""},
+			{"a\n", "a\n"},
+			{"a\nb", "a\n"},
+			{"torn", ""},
+			{"a\n" + long, "a\n"},
+			{long + "\n", long + "\n"},
+			{strings.Repeat("y", 64<<10-1) + "\n" + strings.Repeat("z", 64<<10), strings.Repeat("y", 64<<10-1) + "\n"},
+			{"a\n" + strings.Repeat("\x00", 5000), "a\n"}, // as a power cut leaves it
+		} {
+			path := filepath.Join(t.TempDir(), "log")
+			testkit.OK(t, os.WriteFile(path, []byte(c.old), 0o600))
+			var heard told
+			f := open(t, path, file.Options{Mode: mode, OnError: heard.add})
+			write(t, f, "new\n")
+			want(t, path, c.kept+"new\n")
+			cut := len(c.old) - len(c.kept)
+			if got := f.Stats().CutBytes; got != uint64(cut) {
+				t.Errorf("CutBytes = %d, want %d", got, cut)
+			}
+			f.Told()
+			notices := heard.all()
+			if cut == 0 && len(notices) > 0 || cut > 0 && (len(notices) != 1 || !strings.Contains(notices[0], fmt.Sprint(cut, " bytes"))) {
+				t.Errorf("%d bytes cut, notices %.200q", cut, notices)
+			}
+			ledger(f).CheckSettled(t, 1, 1)
 		}
-		var heard told
-		f := open(t, path, file.Options{Mode: mode, OnError: heard.add})
-		write(t, f, "new\n")
-		want(t, path, c.kept+"new\n")
-		cut := len(c.old) - len(c.kept)
-		if got := f.Stats().CutBytes; got != uint64(cut) {
-			t.Errorf("CutBytes = %d, want %d", got, cut)
-		}
-		f.Told()
-		notices := heard.all()
-		if cut == 0 && len(notices) > 0 || cut > 0 && (len(notices) != 1 || !strings.Contains(notices[0], fmt.Sprint(cut, " bytes"))) {
-			t.Errorf("%d bytes cut, notices %.200q", cut, notices)
-		}
-		ledger(f).CheckSettled(t, 1, 1)
-	}
+	})
 }
 
 func TestReopen(t *testing.T) {
 	t.Parallel()
-	eachMode(t, testReopen)
-}
+	eachMode(t, func(t *testing.T, mode file.Mode) {
+		if runtime.GOOS == "windows" {
+			t.Skip("Windows does not rename an open file")
+		}
+		dir := t.TempDir()
+		path, old := filepath.Join(dir, "log"), filepath.Join(dir, "log.1")
+		f := open(t, path, file.Options{Mode: mode})
+		write(t, f, "1\n2\n")
+		testkit.OK(t, os.Rename(path, old))
+		write(t, f, "3\n")
+		testkit.OK(t, f.Reopen())
+		write(t, f, "4\n")
+		want(t, old, "1\n2\n3\n")
+		want(t, path, "4\n")
 
-func testReopen(t *testing.T, mode file.Mode) {
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows does not rename an open file")
-	}
-	dir := t.TempDir()
-	path, old := filepath.Join(dir, "log"), filepath.Join(dir, "log.1")
-	f := open(t, path, file.Options{Mode: mode})
-	write(t, f, "1\n2\n")
-	if err := os.Rename(path, old); err != nil {
-		t.Fatal(err)
-	}
-	write(t, f, "3\n")
-	if err := f.Reopen(); err != nil {
-		t.Fatal(err)
-	}
-	write(t, f, "4\n")
-	want(t, old, "1\n2\n3\n")
-	want(t, path, "4\n")
-
-	// A path that cannot be opened: the old file stays in use.
-	if err := os.Rename(path, filepath.Join(dir, "log.2")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Reopen(); err == nil || !strings.Contains(err.Error(), "old file stays in use") {
-		t.Errorf("Reopen of a folder = %v", err)
-	}
-	write(t, f, "5\n")
-	want(t, filepath.Join(dir, "log.2"), "4\n5\n")
-	if s := f.Stats(); s.Reopens != 1 || s.Errors != 1 || s.LastError == nil || s.LastErrorTime.IsZero() || s.Failing || s.Bytes != 10 || s.Path != path {
-		t.Errorf("Stats = %+v", s)
-	}
-	ledger(f).CheckSettled(t, 5, 5)
-	if err := f.Close(); err != nil {
-		t.Errorf("Close = %v", err)
-	}
-	if err := f.Reopen(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("Reopen after Close = %v", err)
-	}
+		// A path that cannot be opened: the old file stays in use.
+		testkit.OK(t, os.Rename(path, filepath.Join(dir, "log.2")))
+		testkit.OK(t, os.Mkdir(path, 0o700))
+		if err := f.Reopen(); err == nil || !strings.Contains(err.Error(), "old file stays in use") {
+			t.Errorf("Reopen of a folder = %v", err)
+		}
+		write(t, f, "5\n")
+		want(t, filepath.Join(dir, "log.2"), "4\n5\n")
+		if s := f.Stats(); s.Reopens != 1 || s.Errors != 1 || s.LastError == nil || s.LastErrorTime.IsZero() || s.Failing || s.Bytes != 10 || s.Path != path {
+			t.Errorf("Stats = %+v", s)
+		}
+		ledger(f).CheckSettled(t, 5, 5)
+		if err := f.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		if err := f.Reopen(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("Reopen after Close = %v", err)
+		}
+	})
 }
 
 // Writers, Reopen after a rename, Sync and Stats at once: each line is in one
 // of the files, whole, and those of one writer are in order.
 func TestReopenAmidWrites(t *testing.T) {
 	t.Parallel()
-	eachMode(t, testReopenAmidWrites)
-}
-
-func testReopenAmidWrites(t *testing.T, mode file.Mode) {
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows does not rename an open file")
-	}
-	const producers, each, rotations = 4, 500, 20
-	dir := t.TempDir()
-	path := filepath.Join(dir, "log")
-	f := open(t, path, file.Options{Mode: mode})
-	var wg sync.WaitGroup
-	for p := range producers {
-		wg.Go(func() {
-			for i := range each {
-				if _, err := fmt.Fprintf(f, "%d %d %s\n", p, i, strings.Repeat("x", i)); err != nil {
-					t.Error(err)
+	eachMode(t, func(t *testing.T, mode file.Mode) {
+		if runtime.GOOS == "windows" {
+			t.Skip("Windows does not rename an open file")
+		}
+		const producers, each, rotations = 4, 500, 20
+		dir := t.TempDir()
+		path := filepath.Join(dir, "log")
+		f := open(t, path, file.Options{Mode: mode})
+		var wg sync.WaitGroup
+		for p := range producers {
+			wg.Go(func() {
+				for i := range each {
+					if _, err := fmt.Fprintf(f, "%d %d %s\n", p, i, strings.Repeat("x", i)); err != nil {
+						t.Error(err)
+					}
 				}
+			})
+		}
+		for i := range rotations {
+			testkit.OK(t, os.Rename(path, fmt.Sprintf("%s.%03d", path, i)))
+			testkit.OK(t, f.Reopen())
+			testkit.OK(t, f.Sync())
+			ledger(f).Check(t)
+			from := f.Stats().Written
+			eventually(t, "more lines", func() bool { return f.Stats().Written > from+20 || f.Stats().Written == producers*each })
+		}
+		wg.Wait()
+		testkit.OK(t, f.Close())
+		var all strings.Builder
+		for i := range rotations {
+			all.WriteString(read(t, fmt.Sprintf("%s.%03d", path, i)))
+		}
+		all.WriteString(read(t, path))
+		next := make([]int, producers)
+		for line := range strings.Lines(all.String()) {
+			var p, i int
+			var pad string
+			if n, err := fmt.Sscanf(line, "%d %d %s", &p, &i, &pad); n < 2 || i > 0 && err != nil || len(pad) != i || i != next[p] {
+				t.Fatalf("line %.40q after line %d of producer %d: %v", line, next[p]-1, p, err)
 			}
-		})
-	}
-	for i := range rotations {
-		if err := os.Rename(path, fmt.Sprintf("%s.%03d", path, i)); err != nil {
-			t.Fatal(err)
+			next[p]++
 		}
-		if err := f.Reopen(); err != nil {
-			t.Fatal(err)
+		for p, n := range next {
+			if n != each {
+				t.Errorf("producer %d: %d lines, want %d", p, n, each)
+			}
 		}
-		if err := f.Sync(); err != nil {
-			t.Fatal(err)
-		}
-		ledger(f).Check(t)
-		from := f.Stats().Written
-		eventually(t, "more lines", func() bool { return f.Stats().Written > from+20 || f.Stats().Written == producers*each })
-	}
-	wg.Wait()
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	var all strings.Builder
-	for i := range rotations {
-		all.WriteString(read(t, fmt.Sprintf("%s.%03d", path, i)))
-	}
-	all.WriteString(read(t, path))
-	next := make([]int, producers)
-	for line := range strings.Lines(all.String()) {
-		var p, i int
-		var pad string
-		if n, err := fmt.Sscanf(line, "%d %d %s", &p, &i, &pad); n < 2 || i > 0 && err != nil || len(pad) != i || i != next[p] {
-			t.Fatalf("line %.40q after line %d of producer %d: %v", line, next[p]-1, p, err)
-		}
-		next[p]++
-	}
-	for p, n := range next {
-		if n != each {
-			t.Errorf("producer %d: %d lines, want %d", p, n, each)
-		}
-	}
-	ledger(f).CheckSettled(t, producers*each, producers*each)
+		ledger(f).CheckSettled(t, producers*each, producers*each)
+	})
 }
 
 func TestSyncPolicy(t *testing.T) {
 	t.Parallel()
-	eachMode(t, testSyncPolicy)
-}
-
-func testSyncPolicy(t *testing.T, mode file.Mode) {
-	for policy, syncs := range map[file.SyncPolicy]uint64{file.SyncNever: 0, file.SyncEachWrite: 3} {
-		f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{Mode: mode, Sync: policy})
-		for range 3 {
-			write(t, f, "line\n")
+	eachMode(t, func(t *testing.T, mode file.Mode) {
+		for policy, syncs := range map[file.SyncPolicy]uint64{file.SyncNever: 0, file.SyncEachWrite: 3} {
+			f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{Mode: mode, Sync: policy})
+			for range 3 {
+				write(t, f, "line\n")
+			}
+			if got := f.Stats().Syncs; got != syncs {
+				t.Errorf("%v: %d calls of fsync for 3 Writes, want %d", policy, got, syncs)
+			}
+			if err := f.Sync(); err != nil {
+				t.Errorf("Sync = %v", err)
+			}
+			if got := f.Stats().Syncs; got != syncs+1 {
+				t.Errorf("%v: %d calls of fsync after Sync, want %d", policy, got, syncs+1)
+			}
 		}
-		if got := f.Stats().Syncs; got != syncs {
-			t.Errorf("%v: %d calls of fsync for 3 Writes, want %d", policy, got, syncs)
-		}
-		if err := f.Sync(); err != nil {
-			t.Errorf("Sync = %v", err)
-		}
-		if got := f.Stats().Syncs; got != syncs+1 {
-			t.Errorf("%v: %d calls of fsync after Sync, want %d", policy, got, syncs+1)
-		}
-	}
+	})
 }
 
 func TestCloseAmidEverything(t *testing.T) {
 	t.Parallel()
-	eachMode(t, testCloseAmidEverything)
-}
-
-func testCloseAmidEverything(t *testing.T, mode file.Mode) {
-	for range 8 {
-		path := filepath.Join(t.TempDir(), "log")
-		f := open(t, path, file.Options{Mode: mode})
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		accepted := 0
-		for range 4 {
-			wg.Go(func() {
-				for {
-					if _, err := f.Write([]byte("line\n")); err != nil {
-						if !errors.Is(err, os.ErrClosed) {
-							t.Errorf("Write = %v", err)
+	eachMode(t, func(t *testing.T, mode file.Mode) {
+		for range 8 {
+			path := filepath.Join(t.TempDir(), "log")
+			f := open(t, path, file.Options{Mode: mode})
+			var wg sync.WaitGroup
+			var mu sync.Mutex
+			accepted := 0
+			for range 4 {
+				wg.Go(func() {
+					for {
+						if _, err := f.Write([]byte("line\n")); err != nil {
+							if !errors.Is(err, os.ErrClosed) {
+								t.Errorf("Write = %v", err)
+							}
+							return
 						}
-						return
+						mu.Lock()
+						accepted++
+						mu.Unlock()
 					}
-					mu.Lock()
-					accepted++
-					mu.Unlock()
+				})
+			}
+			wg.Go(func() {
+				for range 5 {
+					f.Sync()
+					f.Flush(t.Context())
+					f.Reopen()
 				}
 			})
-		}
-		wg.Go(func() {
-			for range 5 {
-				f.Sync()
-				f.Flush(t.Context())
-				f.Reopen()
+			eventually(t, "some lines", func() bool { return f.Stats().Written > 20 })
+			wg.Go(func() { f.Close() })
+			if err := f.Close(); err != nil {
+				t.Errorf("Close = %v", err)
 			}
-		})
-		eventually(t, "some lines", func() bool { return f.Stats().Written > 20 })
-		wg.Go(func() { f.Close() })
-		if err := f.Close(); err != nil {
-			t.Errorf("Close = %v", err)
+			wg.Wait()
+			want(t, path, strings.Repeat("line\n", accepted))
+			ledger(f).CheckSettled(t, accepted, accepted)
+			if err := f.Sync(); err != nil {
+				t.Errorf("Sync after Close = %v, want what Close returned", err)
+			}
 		}
-		wg.Wait()
-		want(t, path, strings.Repeat("line\n", accepted))
-		ledger(f).CheckSettled(t, accepted, accepted)
-		if err := f.Sync(); err != nil {
-			t.Errorf("Sync after Close = %v, want what Close returned", err)
-		}
-	}
+	})
 }

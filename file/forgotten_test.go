@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A File that nobody closes and nobody has any more is collected, and its
@@ -33,9 +34,7 @@ func TestForgottenFileIsCollected(t *testing.T) {
 //go:noinline
 func forget(t *testing.T, path string) {
 	f, err := file.Open(path, file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	write(t, f, "line\n")
 }
 
@@ -44,14 +43,10 @@ func openUnder(t *testing.T, dir string) (n int) {
 	t.Helper()
 	inside := map[uint64]bool{}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		inside[info.Sys().(*syscall.Stat_t).Ino] = true
 	}
 	for fd := range 1024 {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/smalldisk"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -35,9 +36,7 @@ func TestFileSizeLimit(t *testing.T) {
 		return
 	}
 	signal.Ignore(syscall.SIGXFSZ)
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 100_001, Max: 100_001}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 100_001, Max: 100_001}))
 	for _, mode := range modes {
 		t.Run(mode.String(), func(t *testing.T) {
 			path := filepath.Join(dir, mode.String())
@@ -107,9 +106,7 @@ func fillWhileRotating(t *testing.T, dir string) {
 	c := &faulty{ext: ".gz", gate: make(chan struct{}), hung: make(chan struct{})} // packing waits until the disk is full
 	f := open(t, path, file.Options{MaxSize: 20_000, Compress: c})
 	w, err := slab.New(f, slab.Options{Full: slab.Block, CloseTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	const lines = 8000 // 500 kB
 	var all strings.Builder
 	done := make(chan error, 1)
@@ -135,9 +132,7 @@ func fillWhileRotating(t *testing.T, dir string) {
 	smalldisk.Remount(t, dir, "size=16m")
 	select {
 	case err := <-done:
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 	case <-time.After(2 * time.Minute):
 		t.Fatal("the lines do not come through")
 	}
@@ -178,14 +173,10 @@ func TestRotationOnFullDisk(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			smalldisk.Remount(t, dir, "size=1m,nr_inodes=40")
 			own := filepath.Join(dir, mode.String())
-			if err := os.Mkdir(own, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Mkdir(own, 0o700))
 			smalldisk.Remount(t, dir, "size=1m,nr_inodes=20")
 			synctest.Test(t, func(t *testing.T) { rotateOnFullDisk(t, dir, own, mode) })
-			if err := os.RemoveAll(own); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.RemoveAll(own))
 		})
 	}
 }
@@ -209,9 +200,7 @@ func rotateOnFullDisk(t *testing.T, mount, dir string, mode file.Mode) {
 			if errors.Is(err, syscall.ENOSPC) {
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 		}
 	}
 	fill()
@@ -226,9 +215,7 @@ func rotateOnFullDisk(t *testing.T, mount, dir string, mode file.Mode) {
 	if got := rotated(t, path); len(got) != 3 || f.Stats().Removed != 1 {
 		t.Errorf("rotated %v, Stats %+v", got, f.Stats())
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 
 	// Nothing may be pruned: no room.
 	f = open(t, path, file.Options{Mode: mode, MaxSize: 10, OnError: onError})
@@ -268,9 +255,7 @@ func fillUp(t *testing.T, dir string, mode file.Mode, vectored bool) {
 			t.Errorf("OnError(%v)", err)
 		}
 	}})
-	if err := os.WriteFile(ballast, make([]byte, 20<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(ballast, make([]byte, 20<<10), 0o600))
 	data, lines := someLines()
 	failures := 0
 	rest := []byte(data)
@@ -311,9 +296,7 @@ func fillUp(t *testing.T, dir string, mode file.Mode, vectored bool) {
 		t.Errorf("Stats = %+v", s)
 	}
 	ledger(f).CheckSettled(t, lines, lines)
-	if err := errors.Join(os.Remove(path), os.Remove(ballast)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(os.Remove(path), os.Remove(ballast)))
 }
 
 // give writes p, or each of its lines as a buffer.

@@ -52,9 +52,7 @@ func TestLogrotate(t *testing.T) {
 			path := filepath.Join(dir, "log")
 			conf := filepath.Join(t.TempDir(), "conf")
 			text := fmt.Sprintf("%s {\nrotate 100\nmissingok\n%s\n}\n", path, strings.ReplaceAll(c.conf, "PID", fmt.Sprint(os.Getpid())))
-			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(conf, []byte(text), 0o600))
 			o := file.Options{NoFollow: c.signal, OnError: func(err error) {
 				if !regexp.MustCompile("another file now|moved away|truncated").MatchString(err.Error()) {
 					t.Errorf("OnError(%v)", err)
@@ -105,9 +103,7 @@ func TestLogrotate(t *testing.T) {
 			}
 			close(stop)
 			wg.Wait()
-			if err := f.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, f.Close())
 			names := glob(t, path+"*")
 			// A logrotate that takes more than a second to make the new file
 			// finds one of ours and moves it out of its way.
@@ -140,9 +136,7 @@ func TestLogrotateCompressWithoutDelay(t *testing.T) {
 	for conf, want := range map[string]int{"compress": 200, "compress\ndelaycompress": 300} {
 		path := filepath.Join(t.TempDir(), "log")
 		text := filepath.Join(t.TempDir(), "conf")
-		if err := os.WriteFile(text, fmt.Appendf(nil, "%s {\nrotate 100\ncreate 0640\n%s\n}\n", path, conf), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(text, fmt.Appendf(nil, "%s {\nrotate 100\ncreate 0640\n%s\n}\n", path, conf), 0o600))
 		f := open(t, path, file.Options{NoFollow: true})
 		lines := func(from int) {
 			for i := range 100 {
@@ -154,13 +148,9 @@ func TestLogrotateCompressWithoutDelay(t *testing.T) {
 			t.Fatalf("logrotate: %v\n%s", err, out)
 		}
 		lines(100)
-		if err := f.Reopen(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Reopen())
 		lines(200)
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Close())
 		got := map[string]int{}
 		for line := range strings.Lines(logrotated(t, path, glob(t, path+"*"))) {
 			got[line]++
@@ -215,9 +205,7 @@ func logrotated(t *testing.T, path string, names []string) string {
 		data := []byte(read(t, name))
 		if strings.HasSuffix(name, ".gz") {
 			r, err := gzip.NewReader(bytes.NewReader(data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if data, err = io.ReadAll(r); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

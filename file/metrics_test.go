@@ -11,25 +11,18 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestWriteMetrics(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	f, err := file.Open(path, file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	write(t, f, "one\ntwo\n")
-	if err := f.Rotate(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Rotate())
+	testkit.OK(t, f.Close())
 	var b strings.Builder
-	if err := f.Stats().WriteMetrics(&b, "log", "audit"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Stats().WriteMetrics(&b, "log", "audit"))
 	for _, want := range []string{
 		`lines_written_total{log="audit"} 2`,
 		`written_bytes_total{log="audit"} 8`,
@@ -67,9 +60,7 @@ func TestMetricsOfEachNumber(t *testing.T) {
 	}
 	s.Failing, s.LastErrorTime = true, time.Unix(5, 500e6)
 	var b strings.Builder
-	if err := s.WriteMetrics(&b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.WriteMetrics(&b))
 	for name, value := range values {
 		if !regexp.MustCompile(`(?m)^rollway_file_\w+ ` + value + `$`).MatchString(b.String()) {
 			t.Errorf("no metric has Stats.%s", name)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/direct"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -81,14 +82,10 @@ func TestDirectSharesWithNobody(t *testing.T) {
 							t.Errorf("the error %q does not tell of %q", err, want)
 						}
 					}
-					if err := errors.Join(first.Rotate(), first.Reopen()); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, errors.Join(first.Rotate(), first.Reopen()))
 					write(t, first, "2\n")
 				}
-				if err := first.Close(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, first.Close())
 				f := open(t, path, file.Options{Mode: pair[1]})
 				write(t, f, "3\n")
 				want(t, path, "2\n3\n")
@@ -107,23 +104,17 @@ func TestDirectSeesWhatOthersDo(t *testing.T) {
 	f := open(t, path, file.Options{Mode: file.Direct, NoFollow: true, OnError: heard.add})
 	long := strings.Repeat("x", 5000) + "\n"
 	write(t, f, long+long)
-	if err := os.Truncate(path, 5001); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Truncate(path, 5001))
 	write(t, f, "after a cut\n")
 	want(t, path, long+"after a cut\n")
-	if err := os.Truncate(path, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Truncate(path, 0))
 	_, _, offset, err := f.Prepare(6)
 	if err != nil || offset != 0 {
 		t.Errorf("Prepare = %d, %v, want 0", offset, err)
 	}
 	write(t, f, "empty\n")
 	other, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer other.Close()
 	write(t, other, long+"torn")
 	write(t, f, "mine\n")
@@ -133,9 +124,7 @@ func TestDirectSeesWhatOthersDo(t *testing.T) {
 	}
 	write(t, f, "last\n")
 	want(t, path, "empty\nlast\n")
-	if err := os.Truncate(path, 6); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Truncate(path, 6))
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
@@ -154,9 +143,7 @@ func TestDirectLeftoverIsCut(t *testing.T) {
 	for _, mode := range modes {
 		need(t, mode)
 		path := filepath.Join(t.TempDir(), "log")
-		if err := os.WriteFile(path, []byte("line\n"+strings.Repeat(" ", 507)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, []byte("line\n"+strings.Repeat(" ", 507)), 0o600))
 		f := open(t, path, file.Options{Mode: mode})
 		want(t, path, "line\n")
 		write(t, f, "next\n")
@@ -178,9 +165,7 @@ func TestReadersBesideTheFile(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log")
 			f := open(t, path, file.Options{Mode: mode})
 			w, err := slab.New(f, slab.Options{Full: slab.Block, FlushInterval: time.Millisecond, CloseTimeout: time.Minute})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			var stop atomic.Bool
 			wrote := make(chan int)
 			go func() {
@@ -212,9 +197,7 @@ func TestReadersBesideTheFile(t *testing.T) {
 			}
 			stop.Store(true)
 			n := <-wrote
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, w.Close())
 			if all := read(t, path); strings.Count(all, "\n") != n || !strings.HasSuffix(all, "\n") || blemish(all) != "" {
 				t.Errorf("%d lines of %d in the end, %s", strings.Count(all, "\n"), n, blemish(all))
 			}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A file that is open, here and by another reader, can be renamed, and what is
@@ -12,14 +14,10 @@ func TestRenameWhileOpen(t *testing.T) {
 	dir := t.TempDir()
 	path, rotated := filepath.Join(dir, "log"), filepath.Join(dir, "log-1")
 	f, err := openFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer f.Close()
 	reader, err := openFile(path, os.O_RDONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer reader.Close()
 	if _, err := f.WriteString("one\n"); err != nil {
 		t.Fatal(err)

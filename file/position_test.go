@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // place is what Prepare has said of a Write.
@@ -42,79 +43,69 @@ func (p place) in(t *testing.T, f *file.File, want int) {
 // and no other is.
 func TestPrepareAndHolds(t *testing.T) {
 	t.Parallel()
-	eachMode(t, testPrepareAndHolds)
-}
-
-func testPrepareAndHolds(t *testing.T, mode file.Mode) {
-	path := filepath.Join(t.TempDir(), "log")
-	o := file.Options{Mode: mode, MaxSize: 1000, Compress: file.Gzip{}}
-	f := open(t, path, o)
-	var places []place
-	files := map[uint64]bool{}
-	for i := range 30 {
-		p := put(t, f, fmt.Sprintf("line %d %s\nand another\n", i, strings.Repeat("x", 40*i)))
-		places = append(places, p)
-		files[p.inode] = true
-	}
-	if len(files) < 10 {
-		t.Errorf("%d files, this tests little", len(files))
-	}
-	all := func(f *file.File) {
-		t.Helper()
-		for i, p := range places {
-			p.in(t, f, len(p.data))
-			whole := p.data
-			p.data += "line that never came\n"
-			if i < len(places)-1 && places[i+1].inode == p.inode {
-				p.data = whole + "line which is another\n"
-			}
-			p.in(t, f, len(whole))
-			p.data = "L" + whole
-			p.in(t, f, 0)
-			p.data = whole[:len(whole)-5] + "tail\n" // differs within its second line
-			p.in(t, f, strings.Index(whole, "\n")+1)
-			p.data, p.offset = whole, p.offset+100_000
-			p.in(t, f, 0)
-			p.offset -= 100_000
-			p.volume++
-			p.in(t, f, 0)
+	eachMode(t, func(t *testing.T, mode file.Mode) {
+		path := filepath.Join(t.TempDir(), "log")
+		o := file.Options{Mode: mode, MaxSize: 1000, Compress: file.Gzip{}}
+		f := open(t, path, o)
+		var places []place
+		files := map[uint64]bool{}
+		for i := range 30 {
+			p := put(t, f, fmt.Sprintf("line %d %s\nand another\n", i, strings.Repeat("x", 40*i)))
+			places = append(places, p)
+			files[p.inode] = true
 		}
-	}
-	all(f)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if s := f.Stats(); s.Compressed == 0 || s.Compressed != s.Rotations {
-		t.Errorf("Stats = %+v, want as many packed as rotated", s)
-	}
-	f = open(t, path, o)
-	all(f)
-	p := put(t, f, "after\n")
-	p.in(t, f, 6)
+		if len(files) < 10 {
+			t.Errorf("%d files, this tests little", len(files))
+		}
+		all := func(f *file.File) {
+			t.Helper()
+			for i, p := range places {
+				p.in(t, f, len(p.data))
+				whole := p.data
+				p.data += "line that never came\n"
+				if i < len(places)-1 && places[i+1].inode == p.inode {
+					p.data = whole + "line which is another\n"
+				}
+				p.in(t, f, len(whole))
+				p.data = "L" + whole
+				p.in(t, f, 0)
+				p.data = whole[:len(whole)-5] + "tail\n" // differs within its second line
+				p.in(t, f, strings.Index(whole, "\n")+1)
+				p.data, p.offset = whole, p.offset+100_000
+				p.in(t, f, 0)
+				p.offset -= 100_000
+				p.volume++
+				p.in(t, f, 0)
+			}
+		}
+		all(f)
+		testkit.OK(t, f.Close())
+		if s := f.Stats(); s.Compressed == 0 || s.Compressed != s.Rotations {
+			t.Errorf("Stats = %+v, want as many packed as rotated", s)
+		}
+		f = open(t, path, o)
+		all(f)
+		p := put(t, f, "after\n")
+		p.in(t, f, 6)
+	})
 }
 
 // What another program has rotated within the folder is found too.
 func TestHoldsInRenamedFile(t *testing.T) {
 	t.Parallel()
-	eachMode(t, testHoldsInRenamedFile)
-}
-
-func testHoldsInRenamedFile(t *testing.T, mode file.Mode) {
-	path := filepath.Join(t.TempDir(), "log")
-	f := open(t, path, file.Options{Mode: mode})
-	p := put(t, f, "one\ntwo\n")
-	if err := os.Rename(path, path+".1"); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Reopen(); err != nil {
-		t.Fatal(err)
-	}
-	q := put(t, f, "one\ntwo\n")
-	p.in(t, f, 8)
-	q.in(t, f, 8)
-	if p.inode == q.inode {
-		t.Error("two files, one inode")
-	}
+	eachMode(t, func(t *testing.T, mode file.Mode) {
+		path := filepath.Join(t.TempDir(), "log")
+		f := open(t, path, file.Options{Mode: mode})
+		p := put(t, f, "one\ntwo\n")
+		testkit.OK(t, os.Rename(path, path+".1"))
+		testkit.OK(t, f.Reopen())
+		q := put(t, f, "one\ntwo\n")
+		p.in(t, f, 8)
+		q.in(t, f, 8)
+		if p.inode == q.inode {
+			t.Error("two files, one inode")
+		}
+	})
 }
 
 // A rotation and a Reopen wait for the Write that was announced, for a second
@@ -168,9 +159,7 @@ func TestPrepareErrors(t *testing.T) {
 		t.Errorf("Prepare on the null device is counted as a failure: %+v", s)
 	}
 	f = open(t, filepath.Join(t.TempDir(), "log"), file.Options{})
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 	if _, _, _, err := f.Prepare(1); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Prepare after Close = %v", err)
 	}

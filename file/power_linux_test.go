@@ -71,9 +71,7 @@ func checkCut(t *testing.T, s map[string][]byte, d *drive, o file.Options) {
 	t.Helper()
 	dir := memoryDir(t)
 	for name, data := range s {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
 	}
 	path := filepath.Join(dir, "log")
 	o.Sync = file.SyncNever
@@ -181,9 +179,7 @@ func (o op) String() string {
 func record(t *testing.T, strace, kind string, lines int) (ops []op) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(memoryDir(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	trace := filepath.Join(t.TempDir(), "trace")
 	cmd := exec.Command(strace, "-f", "-qq", "-xx", "-s", "100000", "-o", trace,
 		"-e", "trace=openat,write,pwrite64,ftruncate,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,close", os.Args[0])
@@ -194,9 +190,7 @@ func record(t *testing.T, strace, kind string, lines int) (ops []op) {
 		t.Fatalf("%v: %s", err, &out)
 	}
 	b, err := os.ReadFile(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	begun := map[string]string{} // by thread: a call that strace saw begin
 	for line := range strings.Lines(string(b)) {
 		thread, call, _ := strings.Cut(strings.TrimSpace(line), " ")

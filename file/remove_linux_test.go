@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // bigLine is more than is released at once.
@@ -48,9 +49,7 @@ func TestRemoveInPieces(t *testing.T) { // not in parallel: a process that is st
 					return done, err
 				})
 				write(t, f, bigLine(3))
-				if err := f.Rotate(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, f.Rotate())
 				synctest.Wait()
 				if names := glob(t, path+"-*"); slices.ContainsFunc(names, func(n string) bool { return !strings.HasSuffix(n, ".gz") }) {
 					t.Errorf("left: %v", names)
@@ -63,9 +62,7 @@ func TestRemoveInPieces(t *testing.T) { // not in parallel: a process that is st
 				}
 				mu.Unlock()
 				write(t, f, bigLine(6))
-				if err := f.Rotate(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, f.Rotate())
 				synctest.Wait()
 				begin := time.Now()
 				if err := f.Close(); err != nil {
@@ -95,19 +92,13 @@ func TestRemoveLeavesToOthers(t *testing.T) {
 	read1, link2 := "", ""
 	for _, name := range []*string{&read1, &link2} {
 		write(t, f, bigLine(2))
-		if err := f.Rotate(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Rotate())
 		*name = rotated(t, path)[len(rotated(t, path))-1]
 	}
 	reader, err := os.Open(read1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer reader.Close()
-	if err := errors.Join(os.Link(link2, path+".kept"), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(os.Link(link2, path+".kept"), f.Close()))
 	f = open(t, path, file.Options{KeepSize: 1})
 	f.SetFree(inUse)
 	eventually(t, "both are removed", func() bool { return f.Stats().Removed == 2 })
@@ -133,21 +124,15 @@ func TestRotationWithoutDescriptors(t *testing.T) {
 			write(t, f, line)
 			first := f.Current()
 			var limit syscall.Rlimit
-			if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 			none := limit
 			none.Cur = 0
-			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
 			for range 3 {
 				write(t, f, line)
 				time.Sleep(300 * time.Millisecond)
 			}
-			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 			f.Told()
 			if s := heard.String(); strings.Count(s, "the file in use is written on") != 1 || f.Current() != first {
 				t.Errorf("heard %s", s)

@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 	_ "time/tzdata" // the zones of the table, on every machine
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestDue(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, c := range []struct {
 		o        Options
 		from, to string
@@ -32,13 +32,9 @@ func TestDue(t *testing.T) {
 		{Options{Every: time.Hour, Location: berlin}, "2026-10-25T00:59:00Z", "2026-10-25T01:00:00Z"},
 	} {
 		o, err := c.o.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		from, err := time.Parse(time.RFC3339Nano, c.from)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if got := o.due(from).UTC().Format(time.RFC3339Nano); got != c.to {
 			t.Errorf("every %v, %v: from %s due %s, want %s", o.Every, o.Location, c.from, got, c.to)
 		}
@@ -49,9 +45,7 @@ func TestDue(t *testing.T) {
 // up to it.
 func TestDueIsAhead(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, loc := range []*time.Location{time.UTC, berlin} {
 		for _, every := range []time.Duration{time.Second, 7 * time.Minute, time.Hour, 5 * time.Hour, day, 3 * day, 7 * day} {
 			o := Options{Every: every, Location: loc}

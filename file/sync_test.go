@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // syncs stands for fsync: the errors come one after the other, then it is as it
@@ -87,9 +88,7 @@ func TestSyncIntervalFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, mode file.Mode, dir string) {
 				path, second := filepath.Join(dir, "log"), filepath.Join(dir, "second")
-				if err := os.Mkdir(second, 0o700); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.Mkdir(second, 0o700))
 				var heard told
 				s := &syncs{errs: c.errs}
 				f := open(t, path, file.Options{Mode: mode, Sync: file.SyncInterval, Failover: second, OnError: heard.add})
@@ -279,9 +278,7 @@ func TestSyncWaitsForRotatedFiles(t *testing.T) {
 		f.SetSync(s.sync)
 		first := f.Current()
 		write(t, f, "one\n")
-		if err := f.Rotate(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Rotate())
 		time.Sleep(time.Second / 2) // within that fsync
 		write(t, f, "two\n")
 		began := time.Now()
@@ -359,9 +356,7 @@ func TestSyncFailsAfterARotation(t *testing.T) {
 		f.SetSync(s.sync)
 		write(t, f, "one\n")
 		time.Sleep(time.Minute + time.Second/2) // within the fsync
-		if err := f.Rotate(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Rotate())
 		write(t, f, "two\n")
 		time.Sleep(10 * time.Second) // it has failed
 		write(t, f, "last\n")

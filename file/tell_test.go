@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // An OnError that never returns holds up no call, Close neither.
@@ -21,9 +22,7 @@ func TestNothingWaitsForOnError(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, mode file.Mode, dir string) {
 		path, hang, calls := filepath.Join(dir, "log"), make(chan struct{}), 0
-		if err := os.WriteFile(path, []byte("torn"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, []byte("torn"), 0o600))
 		began := time.Now()
 		f := open(t, path, file.Options{Mode: mode, MaxSize: 10, Folder: dir, OnError: func(error) {
 			calls++
@@ -60,9 +59,7 @@ func TestErrorsAreToldOnceAMinute(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, mode file.Mode, dir string) {
 		folder := filepath.Join(dir, "old")
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Mkdir(folder, 0o700))
 		began := time.Now()
 		var at []time.Duration
 		f := open(t, filepath.Join(dir, "log"), file.Options{Mode: mode, MaxSize: 5, Folder: folder, OnError: func(err error) {
@@ -70,9 +67,7 @@ func TestErrorsAreToldOnceAMinute(t *testing.T) {
 				at = append(at, time.Since(began))
 			}
 		}})
-		if err := os.Remove(folder); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Remove(folder))
 		for range 200 {
 			write(t, f, "line\n")
 			time.Sleep(time.Second)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // rotate writes and rotates n files with the contents "file I\n" padded to
@@ -29,54 +30,48 @@ func rotate(t *testing.T, f *file.File, n, size int) {
 	for i := range n {
 		head := fmt.Sprintf("file %d", i)
 		write(t, f, head+strings.Repeat(".", max(0, size-len(head)-1))+"\n")
-		if err := f.Rotate(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Rotate())
 	}
 }
 
 func TestKeepCount(t *testing.T) {
 	t.Parallel()
-	eachMode(t, testKeepCount)
-}
-
-func testKeepCount(t *testing.T, mode file.Mode) {
-	path := filepath.Join(t.TempDir(), "log")
-	f := open(t, path, file.Options{Mode: mode, KeepCount: 3})
-	rotate(t, f, 10, 8)
-	write(t, f, "current\n")
-	eventually(t, "7 pruned", func() bool { return f.Stats().Removed == 7 })
-	if _, got := parts(t, path, nil); strings.Join(got, "") != "file 7.\nfile 8.\nfile 9.\ncurrent\n" {
-		t.Errorf("parts %q", got)
-	}
-	if s := f.Stats(); s.RemovedBytes != 7*8 || s.Errors != 0 {
-		t.Errorf("Stats = %+v", s)
-	}
+	eachMode(t, func(t *testing.T, mode file.Mode) {
+		path := filepath.Join(t.TempDir(), "log")
+		f := open(t, path, file.Options{Mode: mode, KeepCount: 3})
+		rotate(t, f, 10, 8)
+		write(t, f, "current\n")
+		eventually(t, "7 pruned", func() bool { return f.Stats().Removed == 7 })
+		if _, got := parts(t, path, nil); strings.Join(got, "") != "file 7.\nfile 8.\nfile 9.\ncurrent\n" {
+			t.Errorf("parts %q", got)
+		}
+		if s := f.Stats(); s.RemovedBytes != 7*8 || s.Errors != 0 {
+			t.Errorf("Stats = %+v", s)
+		}
+	})
 }
 
 // KeepSize is the whole series, and a current file that may yet grow counts
 // with what it may grow to.
 func TestKeepSize(t *testing.T) {
 	t.Parallel()
-	eachMode(t, testKeepSize)
-}
-
-func testKeepSize(t *testing.T, mode file.Mode) {
-	for _, c := range []struct {
-		o    file.Options
-		kept int
-	}{
-		{file.Options{Mode: mode, KeepSize: 550}, 5},
-		{file.Options{Mode: mode, KeepSize: 550, MaxSize: 200}, 3},
-	} {
-		path := filepath.Join(t.TempDir(), "log")
-		f := open(t, path, c.o)
-		rotate(t, f, 10, 100)
-		eventually(t, "pruned", func() bool { return f.Stats().Removed == uint64(10-c.kept) })
-		if got := rotated(t, path); len(got) != c.kept {
-			t.Errorf("%+v: %d kept, want %d", c.o, len(got), c.kept)
+	eachMode(t, func(t *testing.T, mode file.Mode) {
+		for _, c := range []struct {
+			o    file.Options
+			kept int
+		}{
+			{file.Options{Mode: mode, KeepSize: 550}, 5},
+			{file.Options{Mode: mode, KeepSize: 550, MaxSize: 200}, 3},
+		} {
+			path := filepath.Join(t.TempDir(), "log")
+			f := open(t, path, c.o)
+			rotate(t, f, 10, 100)
+			eventually(t, "pruned", func() bool { return f.Stats().Removed == uint64(10-c.kept) })
+			if got := rotated(t, path); len(got) != c.kept {
+				t.Errorf("%+v: %d kept, want %d", c.o, len(got), c.kept)
+			}
 		}
-	}
+	})
 }
 
 // Foreign files that look alike are left alone.
@@ -86,19 +81,13 @@ func TestOnlyOwnFilesArePruned(t *testing.T) {
 	path := filepath.Join(dir, "app.log")
 	foreign := []string{"app-20261121T080309.123456789Z-5f3a2c.log.bak", "app-old.log", "app.log.1", "app-web-20261121T080309.123456789Z-5f3a2c.log", "app-2016-11-04T18-30-00.000.log"}
 	for _, name := range foreign {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("x\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("x\n"), 0o600))
 	}
 	folder := "app-20261121T080309.123456789Z-5f3a2d.log"
-	if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
 	f := open(t, path, file.Options{KeepCount: 1, Compress: file.Gzip{}})
 	rotate(t, f, 3, 10)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 	for _, name := range append(foreign, folder) {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
@@ -112,38 +101,30 @@ func TestOnlyOwnFilesArePruned(t *testing.T) {
 // A packed file has the content, permissions and time of what it was.
 func TestCompress(t *testing.T) {
 	t.Parallel()
-	eachMode(t, testCompress)
-}
-
-func testCompress(t *testing.T, mode file.Mode) {
-	path := filepath.Join(t.TempDir(), "log")
-	f := open(t, path, file.Options{Mode: mode, Compress: file.Gzip{Level: 9}, OnError: func(err error) { t.Error(err) }})
-	if err := os.Chmod(path, 0o604); err != nil {
-		t.Fatal(err)
-	}
-	rotate(t, f, 1, 100_000)
-	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "packed", func() bool { return f.Stats().Compressed == 1 && len(rotated(t, path)) == 1 })
-	name := rotated(t, path)[0]
-	if !strings.HasSuffix(name, ".gz") {
-		t.Fatalf("%s is not packed", name)
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Mode() != before.Mode() || time.Since(info.ModTime()) > time.Hour {
-		t.Errorf("a packed file of mode %v and time %v", info.Mode(), info.ModTime())
-	}
-	if _, got := parts(t, path, nil); len(got[0]) != 100_000 || !strings.HasPrefix(got[0], "file 0.") {
-		t.Errorf("%d bytes in the packed file", len(got[0]))
-	}
-	if s := f.Stats(); s.CompressedFrom != 100_000 || s.CompressedTo != uint64(info.Size()) || s.CompressedTo > 2000 {
-		t.Errorf("Stats = %+v", s)
-	}
+	eachMode(t, func(t *testing.T, mode file.Mode) {
+		path := filepath.Join(t.TempDir(), "log")
+		f := open(t, path, file.Options{Mode: mode, Compress: file.Gzip{Level: 9}, OnError: func(err error) { t.Error(err) }})
+		testkit.OK(t, os.Chmod(path, 0o604))
+		rotate(t, f, 1, 100_000)
+		before, err := os.Stat(path)
+		testkit.OK(t, err)
+		eventually(t, "packed", func() bool { return f.Stats().Compressed == 1 && len(rotated(t, path)) == 1 })
+		name := rotated(t, path)[0]
+		if !strings.HasSuffix(name, ".gz") {
+			t.Fatalf("%s is not packed", name)
+		}
+		info, err := os.Stat(name)
+		testkit.OK(t, err)
+		if info.Mode() != before.Mode() || time.Since(info.ModTime()) > time.Hour {
+			t.Errorf("a packed file of mode %v and time %v", info.Mode(), info.ModTime())
+		}
+		if _, got := parts(t, path, nil); len(got[0]) != 100_000 || !strings.HasPrefix(got[0], "file 0.") {
+			t.Errorf("%d bytes in the packed file", len(got[0]))
+		}
+		if s := f.Stats(); s.CompressedFrom != 100_000 || s.CompressedTo != uint64(info.Size()) || s.CompressedTo > 2000 {
+			t.Errorf("Stats = %+v", s)
+		}
+	})
 }
 
 func TestKeepPlain(t *testing.T) {
@@ -151,9 +132,7 @@ func TestKeepPlain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	f := open(t, path, file.Options{Compress: file.Gzip{}, KeepPlain: 2})
 	rotate(t, f, 5, 10)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 	var packed []bool
 	for _, name := range rotated(t, path) {
 		packed = append(packed, strings.HasSuffix(name, ".gz"))
@@ -263,9 +242,7 @@ func TestShutdownDoesNotWaitForPacking(t *testing.T) {
 	for i := range 100 {
 		write(t, f, fmt.Sprintf("line %d\n", i))
 	}
-	if err := f.Rotate(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Rotate())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := f.Shutdown(ctx); err != nil && !errors.Is(err, context.Canceled) {
@@ -278,9 +255,7 @@ func TestShutdownDoesNotWaitForPacking(t *testing.T) {
 	}
 	// The next one packs them.
 	f = open(t, path, file.Options{Compress: file.Gzip{}})
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 	if s := f.Stats(); s.Compressed != 2 {
 		t.Errorf("Stats = %+v", s)
 	}
@@ -289,20 +264,16 @@ func TestShutdownDoesNotWaitForPacking(t *testing.T) {
 // Close waits for the background.
 func TestClosePacks(t *testing.T) {
 	t.Parallel()
-	eachMode(t, testClosePacks)
-}
-
-func testClosePacks(t *testing.T, mode file.Mode) {
-	path := filepath.Join(t.TempDir(), "log")
-	f := open(t, path, file.Options{Mode: mode, Compress: file.Gzip{}, KeepCount: 2, CloseTimeout: time.Minute})
-	rotate(t, f, 4, 100_000)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	got := rotated(t, path)
-	if len(got) != 2 || !strings.HasSuffix(got[0], ".gz") || !strings.HasSuffix(got[1], ".gz") {
-		t.Errorf("after Close: %v", got)
-	}
+	eachMode(t, func(t *testing.T, mode file.Mode) {
+		path := filepath.Join(t.TempDir(), "log")
+		f := open(t, path, file.Options{Mode: mode, Compress: file.Gzip{}, KeepCount: 2, CloseTimeout: time.Minute})
+		rotate(t, f, 4, 100_000)
+		testkit.OK(t, f.Close())
+		got := rotated(t, path)
+		if len(got) != 2 || !strings.HasSuffix(got[0], ".gz") || !strings.HasSuffix(got[1], ".gz") {
+			t.Errorf("after Close: %v", got)
+		}
+	})
 }
 
 // What a crash has left is finished or removed by the next Open.
@@ -348,14 +319,10 @@ func TestLeftovers(t *testing.T) {
 			for _, compress := range []file.Compressor{nil, file.Gzip{}} {
 				dir := memoryDir(t)
 				for name, data := range c.before {
-					if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 				}
 				f := open(t, filepath.Join(dir, "log"), file.Options{KeepCount: 100, Compress: compress})
-				if err := f.Close(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, f.Close())
 				want := slices.Clone(c.after)
 				if compress != nil && len(want) == 1 && want[0] == plain {
 					want[0] += ".gz"
@@ -397,16 +364,12 @@ func TestFolder(t *testing.T) {
 			t.Errorf("Open with a folder on another file system = %v", err)
 		}
 	}
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(folder, 0o700))
 	f := open(t, path, file.Options{Folder: folder, Compress: file.Gzip{}, KeepCount: 2})
 	p := put(t, f, "placed\n")
 	rotate(t, f, 2, 10)
 	p.in(t, f, 7)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 	if got := glob(t, filepath.Join(folder, "log-*.gz")); len(got) != 2 {
 		t.Errorf("in the folder: %v", got)
 	}
@@ -444,9 +407,7 @@ func TestOnRotated(t *testing.T) {
 			}
 		}})
 		rotate(t, f, 10, 20)
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Close())
 		var want []string
 		for i := range 10 {
 			want = append(want, fmt.Sprintf("file %d", i))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // In a bubble the clock begins at midnight UTC of 1 January 2000 and moves when
@@ -94,13 +95,9 @@ func TestFileOfYesterdayIsRotated(t *testing.T) {
 	for age, rotated := range map[time.Duration]bool{26 * time.Hour: true, time.Second: true, 0: false} {
 		path := filepath.Join(t.TempDir(), "log")
 		synctest.Test(t, func(t *testing.T) {
-			if err := os.WriteFile(path, []byte("old\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(path, []byte("old\n"), 0o600))
 			at := time.Now().Add(-age) // it is midnight
-			if err := os.Chtimes(path, at, at); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Chtimes(path, at, at))
 			f := open(t, path, file.Options{Every: 24 * time.Hour})
 			defer f.Close()
 			write(t, f, "new\n")
@@ -182,13 +179,9 @@ func TestSyncCoversRotatedFiles(t *testing.T) {
 		f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{Sync: policy})
 		for range 3 {
 			write(t, f, "line\n")
-			if err := f.Rotate(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, f.Rotate())
 		}
-		if err := f.Sync(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Sync())
 		if got := f.Stats().Syncs; got != want {
 			t.Errorf("%v: %d calls of fsync, want %d", policy, got, want)
 		}
@@ -200,9 +193,7 @@ func TestSyncCoversRotatedFiles(t *testing.T) {
 func TestFollowsByTime(t *testing.T) {
 	bubble(t, file.Options{}, func(t *testing.T, path string, f *file.File) {
 		write(t, f, "1\n")
-		if err := os.Rename(path, path+".1"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Rename(path, path+".1"))
 		write(t, f, "2\n") // not looked yet
 		time.Sleep(time.Second)
 		write(t, f, "3\n") // seen for the first time
@@ -221,9 +212,7 @@ func TestFollowsByTime(t *testing.T) {
 func TestNeverFollows(t *testing.T) {
 	bubble(t, file.Options{NoFollow: true}, func(t *testing.T, path string, f *file.File) {
 		write(t, f, "1\n")
-		if err := os.Rename(path, path+".1"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Rename(path, path+".1"))
 		time.Sleep(24 * time.Hour)
 		write(t, f, "2\n")
 		want(t, path+".1", "1\n2\n")

@@ -14,14 +14,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func mustOpen(t *testing.T, path string, o Options) *File {
 	t.Helper()
 	f, err := Open(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -60,13 +60,9 @@ func TestFullDevice(t *testing.T) {
 func fifo(t *testing.T, o Options) (*File, *os.File) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Mkfifo(path, 0o600))
 	r, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { r.Close() })
 	return mustOpen(t, path, o), r
 }
@@ -75,13 +71,9 @@ func fifo(t *testing.T, o Options) (*File, *os.File) {
 func TestOpenDoesNotHang(t *testing.T) {
 	dir := t.TempDir()
 	pipe, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "socket")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Mkfifo(pipe, 0o600))
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer l.Close()
 	for path, want := range map[string]string{
 		pipe:   "named pipe that nobody reads",
@@ -101,9 +93,7 @@ func TestOpenDoesNotHang(t *testing.T) {
 	// Nor does Reopen, where a pipe came in place of the file.
 	path := filepath.Join(dir, "log")
 	f := mustOpen(t, path, Options{})
-	if err := errors.Join(os.Remove(path), os.Rename(pipe, path)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(os.Remove(path), os.Rename(pipe, path)))
 	if err := f.Reopen(); err == nil || !strings.Contains(err.Error(), "old file stays in use") {
 		t.Errorf("Reopen = %v", err)
 	}
@@ -127,9 +117,7 @@ func TestPipe(t *testing.T) {
 	if n, err := f.WriteBuffers([][]byte{[]byte("c\n"), nil, []byte("d\ne\n")}, 3); n != 6 || err != nil {
 		t.Fatalf("WriteBuffers = %d, %v", n, err)
 	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(f.Sync(), f.Close()))
 	if got, err := io.ReadAll(r); string(got) != "a\nb\nc\nd\ne\n" || err != nil {
 		t.Errorf("read %q, %v", got, err)
 	}
@@ -180,9 +168,7 @@ func TestTornLineInPipe(t *testing.T) {
 	if _, err := f.Write([]byte(long)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 	torn, rest, _ := strings.Cut(<-all, "\n")
 	if strings.Trim(torn, "x") != "" || len(torn) >= len(long) || rest != long {
 		t.Errorf("read a torn line of %d bytes and then %d bytes, want one whole line", len(torn), len(rest))
@@ -261,17 +247,13 @@ func TestShutdownLeavesBehindWhatHangs(t *testing.T) {
 // Standard output is used as it is, and not closed.
 func TestStdout(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer r.Close()
 	real := os.Stdout
 	os.Stdout = w
 	f, err := Open("/dev/stdout", Options{})
 	os.Stdout = real
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	_, err = f.Write([]byte("a\n"))
 	if err := errors.Join(err, f.Sync(), f.Reopen(), f.Close()); err != nil {
 		t.Error(err)
@@ -293,9 +275,7 @@ func TestForeignBytesAreNotCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	other, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer other.Close()
 	if _, err := other.WriteString("foreign"); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
 )
@@ -26,9 +27,7 @@ func leftSlabs(t *testing.T) ([]byte, slab.Options) {
 	dst := new(rollwaytest.Destination)
 	dst.Fail(nil)
 	w, err := slab.New(dst, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for i := range damageSlabs * damagePerSlab {
 		if _, err := w.Write(damageLine(i)); err != nil {
 			t.Fatal(err)
@@ -39,9 +38,7 @@ func leftSlabs(t *testing.T) ([]byte, slab.Options) {
 	}
 	awaitFree(t, o.Persist)
 	content, err := os.ReadFile(o.Persist)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return content, o
 }
 
@@ -50,9 +47,7 @@ func leftSlabs(t *testing.T) ([]byte, slab.Options) {
 func awaitFree(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer f.Close()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
@@ -80,9 +75,7 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 		}
 		content := bytes.Clone(sound)
 		content[at] ^= 1 << (at % 8)
-		if err := os.WriteFile(o.Persist, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(o.Persist, content, 0o600))
 		var notes reports
 		dst := new(rollwaytest.Destination)
 		o := o
@@ -150,9 +143,7 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 		} else if s.SetAside != "" {
 			t.Errorf("byte %d: set aside as %s, and nobody told: %q", at, s.SetAside, told)
 		}
-		if err := os.Remove(o.Persist); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Remove(o.Persist))
 	}
 }
 
@@ -166,9 +157,7 @@ func TestCutFileIsSetAside(t *testing.T) {
 			if zeros { // the end is there, and the beginning is not
 				content = append(make([]byte, n), sound[n:]...)
 			}
-			if err := os.WriteFile(o.Persist, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(o.Persist, content, 0o600))
 			var notes reports
 			o.OnError = notes.add
 			dst := new(rollwaytest.Destination)
@@ -207,9 +196,7 @@ func TestCutFileIsSetAside(t *testing.T) {
 			os.Remove(o.Persist)
 		}
 	}
-	if err := os.WriteFile(o.Persist, []byte("# a shell script\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(o.Persist, []byte("# a shell script\n"), 0o600))
 	if _, err := slab.New(io.Discard, o); err == nil || !strings.Contains(err.Error(), "not a file of slabs") {
 		t.Errorf("another kind of file: %v", err)
 	}

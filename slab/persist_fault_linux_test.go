@@ -135,34 +135,26 @@ func TestPersistFileFault(t *testing.T) {
 			n++
 			add(20)
 			rng := rand.New(rand.NewPCG(1, 7))
-			if err := fault.do(path, rng); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, fault.do(path, rng))
 			add(10)
 			await(t, "word of the fault", func() bool { return heard("lines are not kept in a file any more") })
 			if err := w.Stats().PersistError; fault.told != "" && !heard(fault.told) {
 				t.Errorf("told %q, PersistError %v, want %q", told, err, fault.told)
 			}
 			if fault.name == "replaced by something else" { // which is not ours to remove
-				if err := os.Remove(path); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.Remove(path))
 			}
 			await(t, "a new file", func() bool { return w.Stats().PersistError == nil })
 			if s := w.Stats(); s.Unkept == 0 {
 				t.Errorf("%+v: no line was unkept", s)
 			}
 			dst.Heal()
-			if err := w.Flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, w.Flush(t.Context()))
 			dst.Stall()
 			first := n
 			add(40)
 			image, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			dst.Heal()
 			if err := w.Close(); err != nil {
 				t.Error(err)
@@ -172,9 +164,7 @@ func TestPersistFileFault(t *testing.T) {
 			checkDelivered(t, dst, 1, n, s)
 
 			// As if the process had been killed after the last line.
-			if err := os.WriteFile(path, image, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(path, image, 0o600))
 			later := new(rollwaytest.Destination)
 			o.OnError = nil
 			if w, err = slab.New(later, o); err != nil {
@@ -218,17 +208,13 @@ func TestPersistSealsLongLines(t *testing.T) {
 // leaves the Writer as it was: here the line is the first of a slab.
 func TestPersistCallersFault(t *testing.T) {
 	p, err := syscall.Mmap(-1, 0, 3*4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer syscall.Munmap(p)
 	for i := range p {
 		p[i] = 'x'
 	}
 	p[10], p[len(p)-1] = '\n', '\n'
-	if err := syscall.Mprotect(p[4096:8192], syscall.PROT_NONE); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Mprotect(p[4096:8192], syscall.PROT_NONE))
 	o := faultOptions(inMemory(t))
 	o.SlabSize, o.FlushInterval = 16384, time.Millisecond
 	w, dst := open(t, o)
@@ -242,9 +228,7 @@ func TestPersistCallersFault(t *testing.T) {
 		if !write(p) {
 			t.Fatal("no panic")
 		}
-		if err := w.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, w.Flush(t.Context()))
 		if write(faultLine(0, n, 100)) {
 			t.Fatal("a line panics")
 		}
@@ -450,9 +434,7 @@ func TestPersistZeroedPage(t *testing.T) {
 	images := map[string][]byte{}
 	for _, name := range []string{"no checksums", "checksums"} {
 		image, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		images[name] = image
 		if len(images) == 1 {
 			await(t, "checksums", func() bool { return sealedSlabs(t, path) >= 4 })
@@ -462,9 +444,7 @@ func TestPersistZeroedPage(t *testing.T) {
 		t.Fatalf("%d images", n)
 	}
 	dst.Heal()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, w.Close())
 	for name, image := range images {
 		hit := 0
 		for at := 0; at < len(image); at += 4096 {
@@ -487,9 +467,7 @@ func TestPersistZeroedPage(t *testing.T) {
 // the descriptors are lost it is not known how many.
 func zeroedPage(t *testing.T, name string, content []byte, each int, descriptors bool) bool {
 	path := inMemory(t)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, content, 0o600))
 	o := faultOptions(path)
 	var told reports
 	o.OnError = told.add
@@ -530,9 +508,7 @@ func zeroedPage(t *testing.T, name string, content []byte, each int, descriptors
 func sealedSlabs(t *testing.T, path string) (n int) {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for i := range 8 {
 		d := b[4096+64*i:][:64]
 		if !bytes.Equal(d[:8], make([]byte, 8)) && !bytes.Equal(d[56:60], make([]byte, 4)) {

@@ -68,15 +68,11 @@ func TestPersistUnkept(t *testing.T) {
 	w, dst := open(t, slab.Options{SlabSize: 4 << 10, SlabCount: 4, MaxLine: 128 << 10, Persist: filepath.Join(dir, "slabs")})
 	long := strings.Repeat("x", 100<<10)
 	put(t, w, long)
-	if err := w.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, w.Flush(t.Context()))
 	if n := w.Stats().Unkept; n != 0 {
 		t.Errorf("Unkept = %d while there is room", n)
 	}
-	if err := os.WriteFile(ballast, bytes.Repeat([]byte("b"), 180<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(ballast, bytes.Repeat([]byte("b"), 180<<10), 0o600))
 	put(t, w, "one", long, "two", long)
 	if err := w.Close(); err != nil {
 		t.Error(err)
@@ -93,26 +89,16 @@ func TestPersistUnkept(t *testing.T) {
 func TestPersistBeforeAPipe(t *testing.T) {
 	path := inMemory(t)
 	pipe := path + ".pipe"
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Mkfifo(pipe, 0o600))
 	end, err := os.OpenFile(pipe, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer end.Close()
 	f, err := file.Open(pipe, file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	w, err := slab.New(f, slab.Options{Persist: path, CloseTimeout: 2 * time.Second, OnError: func(error) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	put(t, w, "one", "two")
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, w.Close())
 	got := make([]byte, 100)
 	if n, err := end.Read(got); err != nil || string(got[:n]) != "one\ntwo\n" {
 		t.Errorf("the pipe has %q, %v", got[:n], err)

@@ -79,9 +79,7 @@ func TestPersistKeepsWhatCloseCannotDeliver(t *testing.T) {
 		dst := new(rollwaytest.Destination)
 		dst.Fail(nil)
 		w, err := slab.New(dst, slab.Options{SlabSize: 512, SlabCount: 4, Full: slab.Block, Persist: path, CloseTimeout: 100 * time.Millisecond, OnError: func(error) {}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		var want []byte
 		for i, size := range []int{10, 300, 300, 5000, 20} {
 			p := fmt.Appendf(nil, "%d %s\n", i, strings.Repeat("x", size))
@@ -102,9 +100,7 @@ func TestPersistKeepsWhatCloseCannotDeliver(t *testing.T) {
 		next.OnError = notes.add
 		good := new(rollwaytest.Destination)
 		w, err = slab.New(good, next)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if _, err := w.Write([]byte("new\n")); err != nil {
 			t.Fatal(err)
 		}
@@ -124,9 +120,7 @@ func TestPersistKeepsWhatCloseCannotDeliver(t *testing.T) {
 
 		// Nothing is left, and the slabs are as asked for.
 		w, err = slab.New(good, next)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if s := w.Stats(); s.Recovered != 0 || s.Slabs != next.SlabCount {
 			t.Errorf("Stats of the one after: %+v", s)
 		}
@@ -145,9 +139,7 @@ func TestPersistShutdownAtAnyMoment(t *testing.T) {
 			dst.Always(rollwaytest.Fault{Delay: 50 * time.Microsecond, Take: 1 << 30})
 		}
 		w, err := slab.New(dst, slab.Options{SlabSize: 64, SlabCount: 16, Persist: path, KeepOpen: true, OnError: func(error) {}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		const n = 10
 		var all []string
 		for i := range n { // two in each slab
@@ -226,9 +218,7 @@ func TestPersistFileIsFreeAfterClose(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			path := inMemory(t)
 			w, err := slab.New(&slowSyncer{takes: time.Hour}, slab.Options{Persist: path, Failover: new(rollwaytest.Destination), CloseTimeout: time.Second, KeepOpen: true, OnError: func(error) {}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			defer time.Sleep(2 * time.Hour) // that Sync returns
 			put(t, w, "one")
 			if err := w.Sync(); err == nil {
@@ -245,16 +235,12 @@ func TestPersistFileIsFreeAfterClose(t *testing.T) {
 func TestPersistHasOneOwner(t *testing.T) {
 	path := inMemory(t)
 	w, err := slab.New(io.Discard, slab.Options{Persist: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	_, err = slab.New(io.Discard, slab.Options{Persist: path})
 	if err == nil || !strings.Contains(err.Error(), "in use by process") || !strings.Contains(err.Error(), path) {
 		t.Errorf("a second Writer: %v", err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, w.Close())
 	w, err = slab.New(io.Discard, slab.Options{Persist: path})
 	if err != nil {
 		t.Fatalf("after Close: %v", err)
@@ -395,12 +381,8 @@ func persistKill(t *testing.T, kind string, kills int) {
 		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s %d %d", persistChild, dir, slabs, kind, run, each))
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
+		testkit.OK(t, cmd.Start())
 		lines := bufio.NewScanner(out)
 		enough := 1 + rand.IntN(3000)
 		for n := 0; lines.Scan(); n++ {
@@ -462,17 +444,13 @@ func persistKill(t *testing.T, kind string, kills int) {
 func series(t *testing.T, path string) (all []byte) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, name := range names { // their times make this the order; the current one has none
 		if name == path {
 			continue
 		}
 		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		var r io.Reader = f
 		if strings.HasSuffix(name, ".gz") {
 			if r, err = gzip.NewReader(f); err != nil {
@@ -487,8 +465,6 @@ func series(t *testing.T, path string) (all []byte) {
 		f.Close()
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return append(all, data...)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
 )
@@ -39,9 +40,7 @@ func TestPersistKeepsLineThatWasGivenUpWithin(t *testing.T) {
 				dst.Next(rollwaytest.Fault{Take: c.take})
 				dst.Fail(nil)
 				w, err := slab.New(dst, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				defer func() {
 					dst.Heal()
 					w.Close()
@@ -60,13 +59,9 @@ func TestPersistKeepsLineThatWasGivenUpWithin(t *testing.T) {
 				next := o
 				if kill {
 					content, err := os.ReadFile(o.Persist)
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, err)
 					next.Persist = inMemory(t)
-					if err := os.WriteFile(next.Persist, content, 0o600); err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, os.WriteFile(next.Persist, content, 0o600))
 				} else {
 					// The deadline may come while the destination has the line.
 					if err := w.Close(); err == nil || !strings.Contains(err.Error(), "lines pending: 1, kept in ") && !strings.Contains(err.Error(), "lines pending: 1, inside the ") {
@@ -111,14 +106,10 @@ func TestPersistLosesLineThatWasGivenUpWithin(t *testing.T) {
 	dst.Next(rollwaytest.Fault{Take: 5})
 	dst.Fail(nil)
 	w, err := slab.New(dst, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	put(t, w, strings.TrimSuffix(numbered(0, 60)+"\n"+numbered(1, 60), "\n"))
 	await(t, "giving up", func() bool { s := w.Stats(); return s.Pending == 1 && s.Dropped.GaveUp > 0 })
-	if err := os.Remove(o.Persist); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(o.Persist))
 	if err := os.Mkdir(o.Persist, 0o700); err != nil { // so that there is no new one
 		t.Fatal(err)
 	}
@@ -149,9 +140,7 @@ func TestPersistLetsGoOfLineThatWasGivenUpWithin(t *testing.T) {
 	dst.Next(rollwaytest.Fault{Take: 5})
 	dst.Fail(nil)
 	w, err := slab.New(dst, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	const n = 40 // many slabs more than there are
 	for i := range n {
 		put(t, w, numbered(i, 60))

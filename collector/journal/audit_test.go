@@ -13,6 +13,7 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // Every row damages a journal of records 0 to 21 in three segments, as
@@ -38,9 +39,7 @@ func TestAudit(t *testing.T) {
 		mem := memJournal(t, 2, 4, 3)
 		row.damage(mem)
 		a, err := audit(mem, "/j", AuditOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if n := a.Count(4, 22); n != row.count || len(a.Damage(0)) != row.damaged || len(a.List) != row.segments || a.ID == "" {
 			t.Errorf("%s: %d records, %+v", row.name, n, a)
 		}
@@ -72,21 +71,13 @@ func TestAuditKeys(t *testing.T) {
 		}
 	}
 	c, err := j.OpenCursor("kafka", true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Save(9); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	testkit.OK(t, c.Save(9))
 	waitPacked(t, j)
 	stats := j.Stats()
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 	a, err := audit(mem, "/j", AuditOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if a.Keys != 40 || a.Twice != 0 || a.Count(0, a.Next) != stats.Next || a.Next != stats.Next || len(a.Damage(0)) > 0 || stats.PackedSegments == 0 {
 		t.Errorf("%+v", a)
 	}
@@ -103,9 +94,7 @@ func TestAuditKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 	for from, want := range map[uint64]int{0: 3, stats.Next + 1: 2, stats.Next + 1000: 0} {
 		if a, err = audit(mem, "/j", AuditOptions{KeysFrom: from}); err != nil || a.Twice != want || a.Keys != 43 {
 			t.Errorf("from %d: %d keys, %d twice, want %d, %v", from, a.Keys, a.Twice, want, err)
@@ -215,9 +204,7 @@ func TestListingsBesideAWriter(t *testing.T) {
 		{sealed(0), sealed(3), sealed(6), sealed(9)}, // 12 is, and
 		{sealed(0), sealed(6), sealed(9), open(15)},  // 3 is missed for no reason that we know of
 	}}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	var got []uint64
 	for _, f := range files {
 		got = append(got, f.first)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // crashChecker opens copies of a disk as crashes at each operation leave them.
@@ -108,9 +109,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 		n := 0
 		for restart := range 3 {
 			j, err := Open("/j", Options{Disk: faulty, SegmentBytes: 1500, Pack: seed%2 == 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			plan := rand.New(rand.NewPCG(seed, uint64(restart)))
 			for range 25 {
 				b := lines(n, 1+plan.IntN(4))
@@ -143,9 +142,7 @@ func TestCrashDuringRecovery(t *testing.T) {
 		return append(b, "torn tail"...)
 	})
 	want, err := Open("/j", Options{Disk: base.KillClone()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer want.Close()
 	offsets, _ := readAll(t, want)
 	ops := 0
@@ -167,9 +164,7 @@ func TestCrashDuringRecovery(t *testing.T) {
 		}
 		return disktest.Fault{}
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	j.Close()
 	if ops < 10 {
 		t.Fatalf("%d operations seen", ops)

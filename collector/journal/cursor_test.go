@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestCursor(t *testing.T) {
@@ -19,18 +20,14 @@ func TestCursor(t *testing.T) {
 	open := func() *Journal {
 		t.Helper()
 		j, err := Open("/j", Options{Disk: mem})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		checkKinds(t, j, []FindingKind{})
 		return j
 	}
 	cursor := func(j *Journal, want uint64, reset string) *Cursor {
 		t.Helper()
 		c, err := j.OpenCursor("kafka", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if c.Offset() != want || !strings.Contains(c.Reset(), reset) || (c.Reset() == "") != (reset == "") {
 			t.Fatalf("cursor at %d, reset %q", c.Offset(), c.Reset())
 		}
@@ -47,9 +44,7 @@ func TestCursor(t *testing.T) {
 			t.Fatalf("%q was taken as a name", name)
 		}
 	}
-	if err := c.Save(7); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, c.Save(7))
 	j.Close()
 	j = open()
 	c = cursor(j, 7, "")
@@ -58,9 +53,7 @@ func TestCursor(t *testing.T) {
 	j.Close()
 
 	good, err := mem.ReadFile("/j/cursors/kafka")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, tt := range []struct{ text, reset string }{
 		{"", "damaged"},
 		{string(good[:len(good)-1]), "damaged"},
@@ -69,9 +62,7 @@ func TestCursor(t *testing.T) {
 		{cursorFile("", 11), "ends at 10"},
 		{cursorFile("", 0), ""},
 	} {
-		if err := mem.WriteFile("/j/cursors/kafka", []byte(tt.text)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, mem.WriteFile("/j/cursors/kafka", []byte(tt.text)))
 		j = open()
 		cursor(j, 0, tt.reset)
 		j.Close()
@@ -112,21 +103,15 @@ func TestCursorNeverLeads(t *testing.T) {
 		return disktest.Fault{}
 	}}
 	j, err := Open("/j", Options{Disk: faulty})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	c, err := j.OpenCursor("c", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for i := range 20 {
 		mustAppend(t, j, lines(3*i, 3))
 		mu.Lock()
 		armed = true
 		mu.Unlock()
-		if err := c.Save(j.Next()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, c.Save(j.Next()))
 		mu.Lock()
 		armed, saved = false, j.Next()
 		mu.Unlock()
@@ -142,9 +127,7 @@ func TestCursorNeverLeads(t *testing.T) {
 func TestCursorHolds(t *testing.T) {
 	j := mustOpen(t, t.TempDir(), Options{SegmentBytes: 1000, RetainBytes: 2000, MaxBytes: 9000})
 	holding, err := j.OpenCursor("sink", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if _, err := j.OpenCursor("loose", false); err != nil {
 		t.Fatal(err)
 	}
@@ -166,9 +149,7 @@ func TestCursorHolds(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	half := j.Next() / 2
-	if err := holding.Save(half); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, holding.Save(half))
 	if _, err := j.Append(t.Context(), lines(0, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -200,15 +181,9 @@ func TestHeldFromOpen(t *testing.T) {
 			mustAppend(t, j, lines(i, 1))
 		}
 		c, err := j.OpenCursor("sink", true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Save(saved); err != nil {
-			t.Fatal(err)
-		}
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
+		testkit.OK(t, c.Save(saved))
+		testkit.OK(t, j.Close())
 		o.RetainBytes, o.Hold = 1000, []string{"sink"}
 		j = mustOpen(t, "/j", o)
 		kept := func(until string) {
@@ -234,9 +209,7 @@ func TestHeldFromOpen(t *testing.T) {
 		if j.First() <= saved {
 			t.Fatalf("it holds still: %d", j.First())
 		}
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, j.Close())
 	}
 }
 
@@ -249,14 +222,10 @@ func TestCursorSaveFails(t *testing.T) {
 		}
 		return disktest.Fault{}
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer j.Close()
 	c, err := j.OpenCursor("c", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for i, kind := range []disktest.Kind{disktest.Open, disktest.Write, disktest.Sync, disktest.Rename, disktest.SyncDir} {
 		mustAppend(t, j, lines(i, 1))
 		fail = kind

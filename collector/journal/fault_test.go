@@ -18,6 +18,7 @@ import (
 
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // ledger follows what a test was told about numbered batches of 2 records.
@@ -100,9 +101,7 @@ func (l *ledger) check(t testing.TB, j *Journal) {
 func TestDiskFullThenHeal(t *testing.T) {
 	mem := disktest.NewMem()
 	j, err := Open("/j", Options{Disk: mem, SegmentBytes: 2000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	l := newLedger()
 	mem.SetLimit(5000)
 	var full int
@@ -122,21 +121,15 @@ func TestDiskFullThenHeal(t *testing.T) {
 	l.check(t, j)
 	mem.SetLimit(0)
 	for n := 40; n < 80; n++ {
-		if err := l.append(j, n, false); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, l.append(j, n, false))
 	}
 	l.check(t, j)
 	if st := j.Stats(); st.Full != uint64(full) || st.Appends != uint64(80-full) || st.LastError == nil {
 		t.Fatalf("%+v", st)
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 	j, err = Open("/j", Options{Disk: mem})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer j.Close()
 	for _, f := range j.Recovery().Findings {
 		if f.Kind != recordlog.NoFooter { // of a segment that was sealed on the full disk
@@ -151,9 +144,7 @@ func TestOpenOnFullDisk(t *testing.T) {
 	mem := memJournal(t, 1, 4, 3)
 	mem.SetLimit(1)
 	j, err := Open("/j", Options{Disk: mem})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer j.Close()
 	if offsets, _ := readAll(t, j); len(offsets) != 14 {
 		t.Fatal(offsets)
@@ -184,9 +175,7 @@ func TestMaxBytes(t *testing.T) {
 		names, _ := filepath.Glob(filepath.Join(j.dir, "*"+ext)) // the pattern is valid
 		for _, name := range names {
 			info, err := os.Stat(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			bytes += info.Size()
 		}
 	}
@@ -229,9 +218,7 @@ func TestRandomFaults(t *testing.T) {
 			}}
 			calm.Store(true)
 			j, err := Open("/j", Options{Disk: faulty, SegmentBytes: 1500, Pack: seed%2 == 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			calm.Store(false)
 			l := newLedger()
 			var wg sync.WaitGroup
@@ -253,9 +240,7 @@ func TestRandomFaults(t *testing.T) {
 				t.Fatalf("Close forgot the failed fsyncs: %v", err)
 			}
 			j, err = Open("/j", Options{Disk: mem})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			defer j.Close()
 			for _, f := range j.Recovery().Findings {
 				if f.Kind != recordlog.TornTail && f.Kind != recordlog.NoFooter {
@@ -285,13 +270,9 @@ func TestFailedFsync(t *testing.T) {
 		}
 		return disktest.Fault{}
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	l := newLedger()
-	if err := l.append(j, 0, true); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, l.append(j, 0, true))
 	mu.Lock()
 	fail = "/j/00000000000000000000.open"
 	mu.Unlock()
@@ -299,9 +280,7 @@ func TestFailedFsync(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := 2; n < 6; n++ {
-		if err := l.append(j, n, true); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, l.append(j, n, true))
 	}
 	l.check(t, j)
 	if err := j.Close(); !errors.Is(err, ErrNotSynced) {
@@ -330,13 +309,9 @@ func TestStalledWrite(t *testing.T) {
 		}
 		return disktest.Fault{}
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	l := newLedger()
-	if err := l.append(j, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, l.append(j, 0, false))
 	armed.Store(true)
 	var wg sync.WaitGroup
 	wg.Go(func() { l.append(j, 1, false) })
@@ -367,9 +342,7 @@ func TestStalledWrite(t *testing.T) {
 	close(stall)
 	wg.Wait()
 	l.check(t, j)
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 }
 
 // waitQueued returns when n appenders wait for a place.
@@ -404,9 +377,7 @@ func TestFailedWriteIsNotStored(t *testing.T) {
 			}
 			return disktest.Fault{}
 		}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		l := newLedger()
 		l.append(j, 0, false)
 		armed.Store(true)
@@ -415,17 +386,13 @@ func TestFailedWriteIsNotStored(t *testing.T) {
 		}
 		armed.Store(false)
 		if rollbackFails {
-			if err := l.append(j, 2, false); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, l.append(j, 2, false))
 		}
 		l.check(t, j)
 		j.Close()
 		for range 2 {
 			j, err = Open("/j", Options{Disk: mem})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			l.check(t, j)
 			for _, f := range j.Recovery().Findings {
 				if !rollbackFails || f.Kind != recordlog.TornTail {
@@ -455,9 +422,7 @@ func TestFailedPiecesAreNotSealed(t *testing.T) {
 		return disktest.Fault{}
 	}}}
 	j, err := Open("/j", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if _, err := j.AppendKeyed(t.Context(), "before", lines(0, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -480,9 +445,7 @@ func TestFailedPiecesAreNotSealed(t *testing.T) {
 		if got := read(j, 0, 21); got != string(lines(0, 1).Lines)+string(batch.Lines) || j.Next() != 21 {
 			t.Errorf("%d records: %q", j.Next(), got)
 		}
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, j.Close())
 	}
 }
 
@@ -502,15 +465,11 @@ func TestDeletionFails(t *testing.T) {
 			}
 			return disktest.Fault{}
 		}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		defer j.Close()
 		synctest.Wait() // from now on the keeper has nothing to do
 		c, err := j.OpenCursor("later", false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		defer c.Close()
 		before := j.Stats()
 		failing.Store(true)
@@ -547,9 +506,7 @@ func TestFsyncNeverSucceeds(t *testing.T) {
 		}
 		return disktest.Fault{}
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	l := newLedger()
 	for n := range 200 {
 		if err := l.append(j, n, n%2 == 0); n%2 == 0 && !errors.Is(err, ErrNotSynced) || n%2 == 1 && err != nil {
@@ -612,12 +569,8 @@ func TestRetentionWithinASegment(t *testing.T) {
 func TestManifestIsTriedAgain(t *testing.T) {
 	mem := disktest.NewMem()
 	j, err := Open("/j", Options{Disk: mem})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(newLedger().append(j, 0, true), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	testkit.OK(t, errors.Join(newLedger().append(j, 0, true), j.Close()))
 	failed, written := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	hook := func(op disktest.Op) (f disktest.Fault) {
@@ -638,9 +591,7 @@ func TestManifestIsTriedAgain(t *testing.T) {
 	<-failed
 	l, begin := newLedger(), time.Now()
 	for n := 1; ; n++ {
-		if err := l.append(j, n, false); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, l.append(j, n, false))
 		if time.Since(begin) > 30*time.Second {
 			t.Fatal("it is not written")
 		}
@@ -652,7 +603,5 @@ func TestManifestIsTriedAgain(t *testing.T) {
 		break
 	}
 	go func() { <-written }() // at the end
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 }

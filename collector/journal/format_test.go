@@ -10,6 +10,7 @@ import (
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/recordlog/recordlogtest"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -29,14 +30,10 @@ func TestGoldenSegment(t *testing.T) {
 	got := hex.Dump(b)
 	const golden = "testdata/segment.hex"
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if got != string(want) {
 		t.Errorf("the format has changed; a new one needs a new version:\n%s", got)
 	}
@@ -44,16 +41,10 @@ func TestGoldenSegment(t *testing.T) {
 	sum.add(&h, frame, batch.Lines)
 	b = append(b, sum.end(nil, time.Unix(9, 0))...)
 	mem := disktest.NewMem()
-	if err := mem.MkdirAll("/j", 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := mem.WriteFile("/j/00000000000000000005.seg", b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, mem.MkdirAll("/j", 0o750))
+	testkit.OK(t, mem.WriteFile("/j/00000000000000000005.seg", b))
 	j, err := Open("/j", Options{Disk: mem})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer j.Close()
 	f, ok, err := j.NewReader(5).TryNext()
 	if err != nil || !ok || string(f.Lines) != string(batch.Lines) || f.MinTime != 5 || f.MaxTime != 6 {

@@ -10,6 +10,7 @@ import (
 	"github.com/rollway/rollway/internal/smalldisk"
 
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // The journal on a real file system that runs full, and is then given room.
@@ -19,13 +20,9 @@ func TestRealDiskFull(t *testing.T) {
 		return
 	}
 	ballast := dir + "/ballast"
-	if err := os.WriteFile(ballast, make([]byte, 512<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(ballast, make([]byte, 512<<10), 0o600))
 	j, err := Open(dir, Options{SegmentBytes: 100 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	l := newLedger()
 	n := 0
 	for ; n < 10_000; n++ {
@@ -41,9 +38,7 @@ func TestRealDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.check(t, j)
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(ballast))
 	for end := n + 100; n < end; {
 		n++
 		if err := l.append(j, n, true); err != nil {
@@ -51,13 +46,9 @@ func TestRealDiskFull(t *testing.T) {
 		}
 	}
 	l.check(t, j)
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 	j, err = Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, f := range j.Recovery().Findings {
 		if f.Kind != recordlog.NoFooter { // of a segment that was sealed on the full disk
 			t.Errorf("finding %v", f)

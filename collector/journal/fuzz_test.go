@@ -10,6 +10,7 @@ import (
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/recordlog/recordlogtest"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // FuzzSegment opens and reads a folder in which one segment, open or sealed,
@@ -37,21 +38,15 @@ func FuzzSegment(f *testing.F) {
 			data = recordlogtest.WithChecksums(data)
 		}
 		mem := disktest.NewMem()
-		if err := mem.MkdirAll("/j", 0o750); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, mem.MkdirAll("/j", 0o750))
 		name := "/j/00000000000000000000.open"
 		if sealed {
 			name = seg0
 			header := recordlog.Header{Kind: recordlog.JournalSegment, ID: 7, First: 10}
 			after := header.Append(nil)
-			if err := mem.WriteFile("/j/00000000000000000010.open", after); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, mem.WriteFile("/j/00000000000000000010.open", after))
 		}
-		if err := mem.WriteFile(name, data); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, mem.WriteFile(name, data))
 		var newer *UnsupportedError
 		if _, err := audit(mem, "/j", AuditOptions{}); err != nil {
 			t.Fatal(err)
@@ -60,9 +55,7 @@ func FuzzSegment(f *testing.F) {
 		if errors.As(err, &newer) && !sealed {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		defer j.Close()
 		if _, err := j.Append(context.Background(), lines(0, 1)); err != nil && j.Next() < recordlog.MaxNumber-10 {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A journal keeps its identity for as long as its folder lives; another journal
@@ -29,16 +30,12 @@ func TestID(t *testing.T) {
 		t.Fatalf("the identity is %q after a restart, was %q; findings %v", again, id, findings)
 	}
 	for _, damage := range []string{"", "short\n", strings.Repeat("g", idDigits) + "\n", id + "\nmore"} {
-		if err := os.WriteFile(filepath.Join(dir, idFile), []byte(damage), 0o640); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, idFile), []byte(damage), 0o640))
 		if again, findings := open(); len(again) != idDigits || again == id || len(findings) != 1 {
 			t.Fatalf("from %q the identity %q was read, with the findings %v", damage, again, findings)
 		}
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.RemoveAll(dir))
 	if another, _ := open(); another == id {
 		t.Fatalf("a new journal has the identity %q of the one before", another)
 	}
@@ -52,9 +49,7 @@ func TestNoRoomForID(t *testing.T) {
 		}
 		return disktest.Fault{}
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer j.Close()
 	if f := j.Recovery().Findings; j.ID() != "" || len(f) != 1 || f[0].File != idFile {
 		t.Fatalf("identity %q, findings %v", j.ID(), f)
@@ -64,9 +59,7 @@ func TestNoRoomForID(t *testing.T) {
 // A folder by the name of the identity is nobody's, to Open and to Verify.
 func TestFolderNamedID(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, idFile), 0o750); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(filepath.Join(dir, idFile), 0o750))
 	rep, err := Audit(dir, AuditOptions{})
 	if err != nil || len(rep.Findings) != 2 || rep.Findings[0].Kind != recordlog.Foreign {
 		t.Errorf("%v, %v", rep.Findings, err)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // lines returns n canonical lines that carry the numbers from..from+n-1, with
@@ -24,9 +26,7 @@ func lines(from, n int) Batch {
 func mustOpen(t testing.TB, dir string, o Options) *Journal {
 	t.Helper()
 	j, err := Open(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { j.Close() })
 	return j
 }
@@ -34,9 +34,7 @@ func mustOpen(t testing.TB, dir string, o Options) *Journal {
 func mustAppend(t testing.TB, j *Journal, b Batch) uint64 {
 	t.Helper()
 	first, err := j.Append(context.Background(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return first
 }
 
@@ -57,9 +55,7 @@ func TestAppendAndRead(t *testing.T) {
 		next := from
 		for next < 150 {
 			f, err := r.Next(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if f.First != next || string(f.Lines) != string(lines(int(f.First), f.Records).Lines) {
 				t.Fatalf("frame %d+%d at %d:\n%s", f.First, f.Records, next, f.Lines)
 			}
@@ -72,9 +68,7 @@ func TestAppendAndRead(t *testing.T) {
 	for from := range uint64(151) {
 		check(j, from)
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 	check(j, 7)
 	j2 := mustOpen(t, dir, Options{SegmentBytes: 2000})
 	if f := j2.Recovery().Findings; len(f) != 0 {
@@ -108,9 +102,7 @@ func TestFollow(t *testing.T) {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if f.First != next {
 			t.Fatalf("got %d, want %d", f.First, next)
 		}
@@ -132,18 +124,14 @@ func TestInUse(t *testing.T) {
 			t.Errorf("%s: %v, %v", when, is, err)
 		}
 	}
-	if err := os.Mkdir(dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(dir, 0o750))
 	look(false, "an empty folder")
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("to look has left %v", left)
 	}
 	j := mustOpen(t, dir, Options{})
 	look(true, "open")
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 	look(false, "closed")
 	mustOpen(t, dir, Options{}).Close() // looking has kept no lock
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // appendKeyed appends batch i, of i%4+1 records that begin at 100 i, under its
@@ -47,14 +48,10 @@ func counts(t *testing.T, j *Journal) map[int]int {
 		if err == io.EOF || err == nil && !ok {
 			return seen
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for line := range strings.Lines(string(f.Lines)) {
 			n, err := recordNumber(strings.TrimSuffix(line, "\n"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			seen[n]++
 		}
 	}
@@ -84,9 +81,7 @@ func wantOnce(t *testing.T, j *Journal, n int) {
 func TestKeyedOnce(t *testing.T) {
 	mem := disktest.NewMem()
 	j, err := Open("/j", keyOptions(mem))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	const n = 60
 	var receipts []Receipt
 	for i := range n {
@@ -110,9 +105,7 @@ func TestKeyedOnce(t *testing.T) {
 	}
 	reopen := func() {
 		t.Helper()
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, j.Close())
 		if j, err = Open("/j", keyOptions(mem)); err != nil {
 			t.Fatal(err)
 		}
@@ -135,23 +128,17 @@ func TestKeyedOnce(t *testing.T) {
 		t.Fatal(f)
 	}
 	// Segments without a sound key section.
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 	damaged := 0
 	names, err := mem.List("/j")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, e := range names {
 		if !strings.HasSuffix(e.Name, extSealed) {
 			continue
 		}
 		edit(t, mem, "/j/"+e.Name, func(b []byte) []byte {
 			foot, err := recordlog.ReadFooter(bytes.NewReader(b), "", int64(len(b)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			switch keys := foot.Section(recordlog.KeysSection); damaged {
 			case 0:
 				b[keys.Pos] ^= 1
@@ -172,9 +159,7 @@ func TestKeyedOnce(t *testing.T) {
 	}
 	checkKinds(t, j, []FindingKind{recordlog.NoFooter, recordlog.NoFooter, recordlog.Damaged})
 	again("with damaged key sections")
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 }
 
 // Many senders of the same batches at the same time.
@@ -238,9 +223,7 @@ func TestKeyedWaits(t *testing.T) {
 				}
 				return disktest.Fault{}
 			}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			mustAppend(t, j, lines(0, 1))
 			stall = true
 			type answer struct {
@@ -279,9 +262,7 @@ func TestKeyedWaits(t *testing.T) {
 			if seen := counts(t, j); len(seen) != 3 || seen[1] != 1 || seen[2] != 1 {
 				t.Fatalf("%v", seen)
 			}
-			if err := j.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, j.Close())
 		})
 	}
 }
@@ -292,9 +273,7 @@ func TestKeysAreBounded(t *testing.T) {
 		o := keyOptions(mem)
 		o.MaxKeys, o.KeyAge = 10, time.Hour
 		j, err := Open("/j", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		defer func() { j.Close() }()
 		want := func(i int, duplicate bool) {
 			t.Helper()
@@ -304,9 +283,7 @@ func TestKeysAreBounded(t *testing.T) {
 		}
 		reopen := func() {
 			t.Helper()
-			if err := j.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, j.Close())
 			if j, err = Open("/j", o); err != nil {
 				t.Fatal(err)
 			}
@@ -393,9 +370,7 @@ func TestKeyedCrash(t *testing.T) {
 				}
 			}
 			wantOnce(t, j2, n)
-			if err := j2.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, j2.Close())
 			if !wasDead {
 				if at < 50 {
 					t.Fatalf("%d operations: this tests little", at)
@@ -503,9 +478,7 @@ func TestKeyedEvents(t *testing.T) {
 				}
 			}
 			if how != "open" {
-				if err := j.Close(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, j.Close())
 				j = mustOpen(t, dir, o)
 			}
 			want.Duplicate = true
@@ -525,9 +498,7 @@ func TestKeyedEvents(t *testing.T) {
 			if r, err := send("same", 5, 0); err != nil || !r.Duplicate || r.Records != 5 {
 				t.Error(r, err)
 			}
-			if err := j.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, j.Close())
 		})
 	}
 }
@@ -543,12 +514,8 @@ func TestKeyedDamaged(t *testing.T) {
 		}
 		b := lines(100, 30)
 		first, err := j.AppendKeyed(t.Context(), "k", b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
+		testkit.OK(t, j.Close())
 		edit(t, mem, "/j/00000000000000000000.open", func(f []byte) []byte {
 			at := 0
 			for range damaged + 2 { // behind the frame of the batch before
@@ -579,9 +546,7 @@ func TestKeyedDamaged(t *testing.T) {
 			if r, err := j.AppendKeyed(t.Context(), "before", lines(0, 3)); err != nil || !r.Duplicate || r.First != 0 {
 				t.Errorf("the batch before: %+v, %v", r, err)
 			}
-			if err := j.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, j.Close())
 		}
 	}
 }
@@ -617,9 +582,7 @@ func TestKeysOfSealedSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustAppend(t, j, lines(2, 2)) // in the next segment
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 	if left == 0 {
 		t.Fatal("the segment was never sealed")
 	}
@@ -631,9 +594,7 @@ func TestRepeatedAfterKill(t *testing.T) {
 	mem := disktest.NewMem()
 	killed := mustOpen(t, "/j", Options{Disk: mem})
 	want, err := killed.AppendKeyed(t.Context(), "k", lines(0, 2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if err := killed.lock.Close(); err != nil { // all that the kernel does
 		t.Fatal(err)
 	}

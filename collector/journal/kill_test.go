@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestMain lets the test binary be the process that TestKill kills.
@@ -75,9 +76,7 @@ func TestKill(t *testing.T) {
 		var errs strings.Builder
 		cmd.Stderr = &errs
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -130,9 +129,7 @@ func TestKill(t *testing.T) {
 	defer r.Close()
 	for {
 		f, ok, err := r.TryNext()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if !ok {
 			break
 		}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -50,11 +51,11 @@ type manifest struct {
 }
 
 type entry struct {
-	first, id, end   uint64
-	minTime, maxTime int64
-	written          int64
-	size, framesEnd  int64
-	state, flags     uint32
+	First, ID, End   uint64
+	MinTime, MaxTime int64
+	Written          int64
+	Size, FramesEnd  int64
+	State, Flags     uint32
 }
 
 const (
@@ -63,20 +64,11 @@ const (
 )
 
 func (m *manifest) append(dst []byte) []byte {
-	le := binary.LittleEndian
 	h := recordlog.Header{Kind: recordlog.Manifest, First: m.next, Created: time.Now().UnixNano()}
 	if m.closed {
 		h.Flags = flagClosed
 	}
-	body := make([]byte, 0, len(m.segs)*entrySize)
-	for _, e := range m.segs {
-		for _, v := range []uint64{
-			e.first, e.id, e.end, uint64(e.minTime), uint64(e.maxTime), uint64(e.written), uint64(e.size), uint64(e.framesEnd),
-		} {
-			body = le.AppendUint64(body, v)
-		}
-		body = le.AppendUint32(le.AppendUint32(body, e.state), e.flags)
-	}
+	body, _ := binary.Append(nil, binary.LittleEndian, m.segs) // entries have a fixed size
 	return recordlog.AppendFile(dst, h, body)
 }
 
@@ -89,18 +81,14 @@ func parseManifest(b []byte, path string) (*manifest, error) {
 	if len(body)%entrySize != 0 {
 		return nil, recordlog.ErrDamaged
 	}
-	le := binary.LittleEndian
-	m := &manifest{next: h.First, closed: h.Flags&flagClosed != 0}
-	for ; len(body) > 0; body = body[entrySize:] {
-		word := func(i int) uint64 { return le.Uint64(body[8*i:]) }
-		e := entry{
-			first: word(0), id: word(1), end: word(2), minTime: int64(word(3)), maxTime: int64(word(4)), written: int64(word(5)),
-			size: int64(word(6)), framesEnd: int64(word(7)), state: le.Uint32(body[64:]), flags: le.Uint32(body[68:]),
-		}
-		if n := len(m.segs); e.first >= recordlog.MaxNumber || e.end < e.first || e.framesEnd > e.size || n > 0 && e.first <= m.segs[n-1].first {
+	m := &manifest{next: h.First, closed: h.Flags&flagClosed != 0, segs: make([]entry, len(body)/entrySize)}
+	if _, err := binary.Decode(body, binary.LittleEndian, m.segs); err != nil {
+		return nil, recordlog.ErrDamaged
+	}
+	for i, e := range m.segs {
+		if e.First >= recordlog.MaxNumber || e.End < e.First || e.FramesEnd > e.Size || i > 0 && e.First <= m.segs[i-1].First {
 			return nil, recordlog.ErrDamaged
 		}
-		m.segs = append(m.segs, e)
 	}
 	return m, nil
 }
@@ -117,15 +105,7 @@ func readManifest(fsys disk.FS, dir string) (*manifest, error) {
 
 // find returns the entry of the segment that begins at first, or nil.
 func (m *manifest) find(first uint64) *entry {
-	i, ok := slices.BinarySearchFunc(m.segs, first, func(e entry, first uint64) int {
-		switch {
-		case e.first < first:
-			return -1
-		case e.first > first:
-			return 1
-		}
-		return 0
-	})
+	i, ok := slices.BinarySearchFunc(m.segs, first, func(e entry, first uint64) int { return cmp.Compare(e.First, first) })
 	if !ok {
 		return nil
 	}
@@ -139,12 +119,12 @@ func (m *manifest) lost(last int64, next uint64) Finding {
 	n := len(m.segs)
 	switch {
 	case m.next <= next:
-	case n > 0 && int64(m.segs[n-1].first) > last:
+	case n > 0 && int64(m.segs[n-1].First) > last:
 		e := m.segs[n-1]
-		f.File, f.To = segmentName(e.first, ""), m.next
+		f.File, f.To = segmentName(e.First, ""), m.next
 		f.Detail = "the newest segment is missing"
 		if !m.closed {
-			f.Detail = fmt.Sprintf("the newest segment is missing: it held records up to offset %d at least, and how many more is not known", max(e.end, e.first+1)-1)
+			f.Detail = fmt.Sprintf("the newest segment is missing: it held records up to offset %d at least, and how many more is not known", max(e.End, e.First+1)-1)
 		}
 	case m.closed:
 		f.To, f.Detail = m.next, "they were there when the journal was closed"
@@ -197,29 +177,29 @@ const manifestRetry = 1 << 10
 
 func (s *segment) entryLocked() entry {
 	e := entry{
-		first: s.first, id: s.id, end: s.end, minTime: s.minTime, maxTime: s.maxTime,
-		written: s.written.UnixNano(), size: s.bytesLocked(), framesEnd: s.size, state: stateOpen,
+		First: s.first, ID: s.id, End: s.end, MinTime: s.minTime, MaxTime: s.maxTime,
+		Written: s.written.UnixNano(), Size: s.bytesLocked(), FramesEnd: s.size, State: stateOpen,
 	}
 	switch {
 	case s.packed:
-		e.state = statePacked
+		e.State = statePacked
 	case s.sealed:
-		e.state = stateSealed
+		e.State = stateSealed
 	}
 	if s.timed {
-		e.flags |= entryTimed
+		e.Flags |= entryTimed
 	}
 	if s.keyless {
-		e.flags |= entryKeyless
+		e.Flags |= entryKeyless
 	}
 	return e
 }
 
 // takeEntry fills s, a sealed segment whose file has e's id and length, from the manifest.
 func (s *segment) takeEntry(e *entry) {
-	s.end, s.size, s.footer = e.end, e.framesEnd, e.size-e.framesEnd
-	s.minTime, s.maxTime, s.timed = e.minTime, e.maxTime, e.flags&entryTimed != 0
-	s.written, s.keyless = time.Unix(0, e.written), e.flags&entryKeyless != 0
+	s.end, s.size, s.footer = e.End, e.FramesEnd, e.Size-e.FramesEnd
+	s.minTime, s.maxTime, s.timed = e.MinTime, e.MaxTime, e.Flags&entryTimed != 0
+	s.written, s.keyless = time.Unix(0, e.Written), e.Flags&entryKeyless != 0
 }
 
 // recoverManifest reads the manifest. Without a sound one the footers are used.
@@ -247,8 +227,8 @@ func (j *Journal) compare(m *manifest) error {
 		first, last = j.segs[0].first, int64(j.segs[n-1].first)
 	}
 	for _, e := range m.segs {
-		if e.first < first && e.end <= first && e.end > e.first {
-			j.find(Finding{Kind: recordlog.Missing, File: segmentName(e.first, ""), From: e.first, To: e.end,
+		if e.First < first && e.End <= first && e.End > e.First {
+			j.find(Finding{Kind: recordlog.Missing, File: segmentName(e.First, ""), From: e.First, To: e.End,
 				Detail: "the oldest: deleted by retention just before the process ended, or by hand"})
 		}
 	}

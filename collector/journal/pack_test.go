@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // waitPacked waits until nothing is left to seal and to pack.
@@ -32,9 +33,7 @@ func packedJournal(t *testing.T, pack bool) *disktest.Mem {
 	t.Helper()
 	mem := disktest.NewMem()
 	j, err := Open("/j", Options{Disk: mem, SegmentBytes: 50_000, MaxGroupBytes: 3000, Pack: pack})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for n := 0; n < packedRecords; {
 		b := lines(n, min([]int{1, 2, 3, 40}[n%4], packedRecords-n)) // 40 are several frames
 		if _, err := j.AppendKeyed(context.Background(), fmt.Sprint("key ", n), b); err != nil {
@@ -50,9 +49,7 @@ func packedJournal(t *testing.T, pack bool) *disktest.Mem {
 		}
 		bytes := int64(0)
 		entries, err := mem.List("/j")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for _, e := range entries {
 			if strings.HasSuffix(e.Name, extSealed) || strings.HasSuffix(e.Name, extOpen) {
 				bytes += e.Size
@@ -62,9 +59,7 @@ func packedJournal(t *testing.T, pack bool) *disktest.Mem {
 			t.Fatalf("%d bytes in the folder, Stats says %d", bytes, st.Bytes)
 		}
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 	return mem
 }
 
@@ -75,9 +70,7 @@ func TestPackedReads(t *testing.T) {
 		t.Fatalf("%+v, %v", rep, err)
 	}
 	j, err := Open("/j", Options{Disk: mem})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer j.Close()
 	checkKinds(t, j, []FindingKind{})
 	if offsets, gaps := readAll(t, j); len(offsets) != packedRecords || len(gaps) != 0 {
@@ -100,9 +93,7 @@ func TestPackedReads(t *testing.T) {
 	found := false
 	for {
 		f, ok, err := r.TryNext()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if !ok {
 			break
 		}
@@ -120,9 +111,7 @@ func TestPackedKeepsTimeAndKeys(t *testing.T) {
 	written := func(o Options) (times []int64) {
 		o.Disk = mem
 		j, err := Open("/j", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if o.Pack {
 			waitPacked(t, j)
 		}
@@ -134,9 +123,7 @@ func TestPackedKeepsTimeAndKeys(t *testing.T) {
 			}
 		}
 		j.mu.Unlock()
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, j.Close())
 		return times
 	}
 	before := written(Options{})
@@ -146,9 +133,7 @@ func TestPackedKeepsTimeAndKeys(t *testing.T) {
 		t.Errorf("last writes were at %v, and are at %v", before, after)
 	}
 	j, err := Open("/j", Options{Disk: mem})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer j.Close()
 	for n := 0; n < packedRecords; {
 		b := lines(n, min([]int{1, 2, 3, 40}[n%4], packedRecords-n))
@@ -165,9 +150,7 @@ func TestPackedUnderAReader(t *testing.T) {
 	for _, before := range []int{0, 1, 7} {
 		mem := packedJournal(t, false)
 		j, err := Open("/j", Options{Disk: mem, SegmentBytes: 50_000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		readers := make([]*Reader, 0, packedRecords/100)
 		for from := uint64(0); from < packedRecords; from += 100 {
 			r := j.NewReader(from)
@@ -179,9 +162,7 @@ func TestPackedUnderAReader(t *testing.T) {
 			readers = append(readers, r)
 		}
 		for s := j.nextUnpacked(); s != nil; s = j.nextUnpacked() {
-			if err := j.pack(s); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, j.pack(s))
 		}
 		for _, r := range readers {
 			next := r.Offset()
@@ -197,9 +178,7 @@ func TestPackedUnderAReader(t *testing.T) {
 			}
 			r.Close()
 		}
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, j.Close())
 	}
 }
 
@@ -211,13 +190,9 @@ func TestPackDamaged(t *testing.T) {
 		return b
 	})
 	damaged, err := mem.ReadFile(seg0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	j, err := Open("/j", Options{Disk: mem, Pack: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	waitPacked(t, j)
 	st := j.Stats()
 	if st.LastError == nil || !strings.Contains(st.LastError.Error(), "which stays as it is") || int(st.PackedSegments) != st.Segments-2 {
@@ -234,9 +209,7 @@ func TestPackDamaged(t *testing.T) {
 	if missed == 0 || missed > 40 || len(offsets)+missed != packedRecords {
 		t.Errorf("%d read, %d missed: %v", len(offsets), missed, gaps)
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 	// And a packed one that is damaged later.
 	for _, e := range []string{"/j/" + segmentName(j.segs[2].first, extSealed)} {
 		edit(t, mem, e, func(b []byte) []byte {
@@ -261,9 +234,7 @@ func TestPackDamaged(t *testing.T) {
 		if err == io.EOF || err == nil && !ok {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		read += f.Records
 	}
 	if lost <= missed || read+lost != packedRecords {

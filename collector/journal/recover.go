@@ -151,11 +151,11 @@ func (j *Journal) recoverSealed(c candidate, end uint64, listed *entry) error {
 	default:
 		s.id, s.prev, s.packed = h.ID, h.Prev, h.Flags&flagPacked != 0
 	}
-	if listed != nil && err == nil && listed.id != h.ID {
+	if listed != nil && err == nil && listed.ID != h.ID {
 		j.find(Finding{Kind: recordlog.Swapped, File: c.name()})
 		listed = nil
 	}
-	if listed != nil && err == nil && listed.size == c.size && listed.state != stateOpen && listed.end <= end {
+	if listed != nil && err == nil && listed.Size == c.size && listed.State != stateOpen && listed.End <= end {
 		s.takeEntry(listed)
 	} else if foot, err := recordlog.ReadFooter(f, path, c.size); err == nil && foot.First == c.first && foot.End <= end && (s.id == 0 || foot.ID == s.id) {
 		s.take(foot)

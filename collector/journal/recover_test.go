@@ -14,6 +14,7 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // memJournal is a journal on a disk in memory, closed: batches of 2 records,
@@ -23,15 +24,11 @@ func memJournal(t testing.TB, segments, per, tail int) *disktest.Mem {
 	mem := disktest.NewMem()
 	one := int64(frameHeaderSize + len(lines(0, 2).Lines))
 	j, err := Open("/j", Options{Disk: mem, SegmentBytes: segmentHeaderSize + int64(per)*(one+16)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for i := range segments*per + tail {
 		mustAppend(t, j, lines(2*i, 2))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 	return mem
 }
 
@@ -40,14 +37,10 @@ func memJournal(t testing.TB, segments, per, tail int) *disktest.Mem {
 func crashed(t testing.TB, mem *disktest.Mem) *disktest.Mem {
 	t.Helper()
 	m, err := readManifest(mem, "/j")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	m.closed = false
 	m.next += 1000
-	if err := mem.WriteFile("/j/"+manifestFile, m.append(nil)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, mem.WriteFile("/j/"+manifestFile, m.append(nil)))
 	return mem
 }
 
@@ -116,12 +109,8 @@ const (
 func edit(t testing.TB, mem *disktest.Mem, name string, change func([]byte) []byte) {
 	t.Helper()
 	b, err := mem.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := mem.WriteFile(name, change(b)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	testkit.OK(t, mem.WriteFile(name, change(b)))
 }
 
 // Every row starts from two sealed segments of 8 records (4 frames) and an open
@@ -147,18 +136,14 @@ func recoveryTable(t *testing.T, killed bool) {
 		pos := segmentHeaderSize
 		for range n {
 			h, err := recordlog.ParseFrame(b[pos:])
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			pos += int(h.Size())
 		}
 		return pos
 	}
 	all := upTo(22)
 	other, err := memJournal(t, 2, 4, 3).ReadFile(seg1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	rows := []struct {
 		name     string
 		corrupt  func(t *testing.T, mem *disktest.Mem)
@@ -415,9 +400,7 @@ func recoveryTable(t *testing.T, killed bool) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			checkKinds(t, j, row.kinds)
 			if j.Next() != row.next {
 				t.Errorf("Next is %d, want %d", j.Next(), row.next)
@@ -446,13 +429,9 @@ func recoveryTable(t *testing.T, killed bool) {
 					t.Errorf("appended at %d, want %d", first, row.next)
 				}
 			}
-			if err := j.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, j.Close())
 			j, err = Open("/j", Options{Disk: mem})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			defer j.Close()
 			checkKinds(t, j, row.lasting)
 			if row.want != nil {
@@ -483,17 +462,13 @@ func TestTornAtEveryByte(t *testing.T) {
 	base := crashed(t, memJournal(t, 0, 4, 3))
 	const name = "/j/00000000000000000000.open"
 	whole, err := base.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	frame := (len(whole) - segmentHeaderSize) / 3
 	for cut := 1; cut <= len(whole); cut++ {
 		mem := base.KillClone()
 		mem.WriteFile(name, whole[:len(whole)-cut])
 		j, err := Open("/j", Options{Disk: mem})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		want := uint64(max(0, len(whole)-segmentHeaderSize-cut) / frame * 2)
 		offsets, gaps := readAll(t, j)
 		if !slices.Equal(offsets, upTo(want)) || len(gaps) > 0 || j.Next() != want {
@@ -513,17 +488,13 @@ func TestEveryFlippedBit(t *testing.T) {
 	base := memJournal(t, 1, 3, 1) // 3 frames sealed, 1 open
 	whole, _ := base.ReadFile(seg0)
 	foot, err := recordlog.ReadFooter(bytes.NewReader(whole), "", int64(len(whole)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	frames := int(foot.FramesEnd())
 	for pos := 0; pos < len(whole); pos++ {
 		mem := base.KillClone()
 		edit(t, mem, seg0, func(b []byte) []byte { b[pos] ^= 1 << (pos % 8); return b })
 		j, err := Open("/j", Options{Disk: mem})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		offsets, gaps := readAll(t, j)
 		inFooter := pos >= frames
 		if inFooter && len(offsets) != 8 || pos < segmentHeaderSize && len(offsets) != 8 && len(j.Recovery().Findings) == 0 ||
@@ -581,9 +552,7 @@ func TestOpenWaitsForNoFsync(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mem := memJournal(t, 2, 4, 3)
 			edit(t, mem, last, func(b []byte) []byte { return append(b, tail...) })
-			if err := mem.Rename(seg1, strings.TrimSuffix(seg1, extSealed)+extOpen); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, mem.Rename(seg1, strings.TrimSuffix(seg1, extSealed)+extOpen))
 			release := make(chan struct{})
 			opened := make(chan *Journal)
 			go func() {
@@ -630,18 +599,14 @@ func TestCutToTheHeader(t *testing.T) {
 	mem := crashed(t, memJournal(t, 1, 4, 1))
 	name := "/j/00000000000000000008.open"
 	whole, err := mem.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	edit(t, mem, name, func(b []byte) []byte { return b[:len(b)-1] })
 	j := mustOpen(t, "/j", Options{Disk: mem})
 	checkKinds(t, j, []FindingKind{recordlog.TornTail})
 	if first := mustAppend(t, j, lines(8, 1)); first != 8 {
 		t.Fatalf("stored at %d", first)
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 	edit(t, mem, name, func(b []byte) []byte { return append(b, whole[segmentHeaderSize:]...) })
 	j = mustOpen(t, "/j", Options{Disk: mem})
 	checkKinds(t, j, []FindingKind{recordlog.TornTail})
@@ -655,17 +620,13 @@ func TestCutToTheHeader(t *testing.T) {
 func TestOffsetOutlivesEmptySegment(t *testing.T) {
 	for name, content := range map[string][]byte{"empty": nil, "zeros": make([]byte, 4096), "a part of the header": []byte("\x89RWJ\r\n")} {
 		mem := memJournal(t, 0, 0, 0)
-		if err := mem.WriteFile("/j/00000000000000000100.open", content); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, mem.WriteFile("/j/00000000000000000100.open", content))
 		for range 3 {
 			j := mustOpen(t, "/j", Options{Disk: mem})
 			if first, next := j.First(), j.Next(); first != 100 || next != 100 {
 				t.Errorf("%s: from %d to %d, want 100", name, first, next)
 			}
-			if err := j.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, j.Close())
 		}
 		mem = mem.PowerCutClone(nil)
 		j := mustOpen(t, "/j", Options{Disk: mem})
@@ -679,9 +640,7 @@ func TestOffsetOutlivesEmptySegment(t *testing.T) {
 func TestSetAsideAgain(t *testing.T) {
 	mem := memJournal(t, 1, 4, 3)
 	for _, name := range []string{"/j/00000000000000000008.open.bad", "/j/00000000000000000008.open.bad-2"} {
-		if err := mem.WriteFile(name, []byte(name)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, mem.WriteFile(name, []byte(name)))
 	}
 	edit(t, mem, "/j/00000000000000000008.open", flipAt(segmentHeaderSize+5))
 	j := mustOpen(t, "/j", Options{Disk: mem})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // Appenders, followers, late readers, rotation, retention, packing and Stats at
@@ -127,9 +128,7 @@ func TestSharedFsync(t *testing.T) {
 		}
 		return disktest.Fault{}
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	l := newLedger()
 	var wg sync.WaitGroup
 	wg.Go(func() { l.append(j, 0, true) })
@@ -154,9 +153,7 @@ func TestSharedFsync(t *testing.T) {
 		t.Fatalf("%d fsyncs for 21 appends, want 2", st.Fsyncs)
 	}
 	l.check(t, j)
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Close())
 }
 
 // Waiting appenders are written as groups of at most MaxGroupBytes.
@@ -175,9 +172,7 @@ func TestGroupLimit(t *testing.T) {
 		}
 		return disktest.Fault{}
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	l := newLedger()
 	l.append(j, 500, false)
 	writes = nil
@@ -203,9 +198,7 @@ func TestRetainAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := disktest.NewMem()
 		j, err := Open("/j", Options{Disk: mem, RetainAge: time.Hour, SegmentBytes: 600})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for i := range 10 {
 			mustAppend(t, j, lines(2*i, 2))
 		}
@@ -227,9 +220,7 @@ func TestRetainAge(t *testing.T) {
 		}
 		j.Close()
 		j, err = Open("/j", Options{Disk: mem})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		defer j.Close()
 		if j.Next() != 22 {
 			t.Fatalf("the offset starts anew at %d", j.Next())
@@ -259,31 +250,23 @@ func TestRetainAgeAfterClockWasAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := Options{Disk: disktest.NewMem(), SegmentBytes: 600}
 		j, err := Open("/j", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for i := range 5 {
 			mustAppend(t, j, lines(4*i, 4))
 			time.Sleep(10 * time.Minute)
 		}
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, j.Close())
 		year := time.Now().Add(365 * 24 * time.Hour)
 		o.Disk = ahead{o.Disk, map[string]time.Time{segmentName(0, extSealed): year, segmentName(8, extSealed): year, segmentName(16, extOpen): year}}
 		o.RetainAge = time.Hour
 		for _, want := range []uint64{0, 8, 16} { // 50, 75 and 100 minutes after the first
 			j, err := Open("/j", o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			synctest.Wait()
 			if first := j.First(); first != want {
 				t.Errorf("the oldest record is %d, want %d", first, want)
 			}
-			if err := j.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, j.Close())
 			time.Sleep(25 * time.Minute)
 		}
 	})
@@ -299,9 +282,7 @@ func TestTimeRange(t *testing.T) {
 		}
 		return disktest.Fault{}
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer j.Close()
 	for i := range 60 {
 		mustAppend(t, j, lines(i*1000, 1000)) // about 100 KB; record n has time n
@@ -316,9 +297,7 @@ func TestTimeRange(t *testing.T) {
 	var got []uint64
 	for {
 		f, ok, err := r.TryNext()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if !ok {
 			break
 		}
@@ -347,9 +326,7 @@ func TestReadErrors(t *testing.T) {
 		}
 		return disktest.Fault{}
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer j.Close()
 	bad = seg1
 	r := j.NewReader(0)
@@ -385,9 +362,7 @@ func TestOpenReadsHeadersOnly(t *testing.T) {
 		}
 		return disktest.Fault{}
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer j.Close()
 	if n := read.Load(); n > 82*(segmentHeaderSize+80)+2000 {
 		t.Fatalf("Open read %d bytes", n)
@@ -414,9 +389,7 @@ func TestAppendIsOneWrite(t *testing.T) {
 		}
 		return disktest.Fault{}
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer j.Close()
 	b := lines(0, 3)
 	b.Synced = true
@@ -435,30 +408,5 @@ func TestAppendIsOneWrite(t *testing.T) {
 			t.Errorf("operations %q, want %q", ops, want)
 		}
 		mu.Unlock()
-	}
-}
-
-// Verify beside a running journal finds nothing wrong.
-func TestVerifyWhileRunning(t *testing.T) {
-	dir := t.TempDir()
-	j := mustOpen(t, dir, Options{SegmentBytes: 5000})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for i := range 1000 {
-			if _, err := j.Append(context.Background(), lines(i, 1)); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	for range 20 {
-		rep, err := Audit(dir, AuditOptions{})
-		if err != nil || len(rep.Damage(0)) > 0 || rep.First != 0 || uint64(rep.Records) != rep.Next {
-			t.Errorf("%+v, %v", rep, err)
-			break
-		}
-	}
-	wg.Wait()
-	if rep, err := Audit(dir, AuditOptions{}); err != nil || rep.Records != 1000 || len(rep.Findings) > 0 {
-		t.Fatalf("%+v, %v", rep, err)
 	}
 }

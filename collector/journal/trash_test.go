@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // waitSwept waits until the trash is empty.
@@ -37,22 +38,14 @@ func waitSwept(t *testing.T, j *Journal) {
 func TestTrashKeepsReaders(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer j.Close()
 	content := bytes.Repeat([]byte("0123456789abcde\n"), (2*freePiece+1000)/16)
 	path := filepath.Join(dir, "removed")
-	if err := os.WriteFile(path, content, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, content, 0o640))
 	reader, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := j.remove(path, int64(len(content))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	testkit.OK(t, j.remove(path, int64(len(content))))
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Fatal("the name is still there: ", err)
 	}
@@ -60,13 +53,9 @@ func TestTrashKeepsReaders(t *testing.T) {
 	if err != nil || !bytes.Equal(got, content) {
 		t.Fatalf("%d of %d bytes read, %v", len(got), len(content), err)
 	}
-	if err := reader.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, reader.Close())
 	waitSwept(t, j)
-	if err := j.Stats().LastError; err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, j.Stats().LastError)
 }
 
 // TestTrashOnFullDisk: an append that finds no room takes that of removed files.
@@ -82,14 +71,10 @@ func TestTrashOnFullDisk(t *testing.T) {
 		return disktest.Fault{}
 	}
 	j, err := Open("/j", Options{Disk: faulty})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer j.Close()
 	f, err := mem.OpenFile("/removed", os.O_RDWR|os.O_CREATE, 0o640)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	j.trash.mu.Lock()
 	j.trash.files = append(j.trash.files, trashed{File: closer{f, func() { full.Store(false) }}})
 	j.trash.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // sound is a ledger in which all agrees.
@@ -108,24 +109,18 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	want := sound()
 	for range 2 {
-		if err := want.Save(dir); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, want.Save(dir))
 	}
 	if l, err := Load(dir); err != nil || !reflect.DeepEqual(l, want) {
 		t.Fatalf("%+v, %v", l, err)
 	}
 	for range 2 {
-		if err := Remove(dir); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, Remove(dir))
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
 		t.Fatal(list, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, file), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, file), []byte("{"), 0o600))
 	if _, err := Load(dir); err == nil {
 		t.Fatal("half a ledger was read")
 	}

@@ -42,9 +42,7 @@ func writeCalls(t *testing.T, f func()) (n int) {
 func lineBuffers(t *testing.T, count, size int) (bufs [][]byte) {
 	t.Helper()
 	set, err := NewMemorySet(count, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() {
 		if err := set.Free(); err != nil {
 			t.Error(err)
@@ -110,9 +108,7 @@ func TestCallsAreSplit(t *testing.T) {
 func TestReserve(t *testing.T) {
 	dir := t.TempDir()
 	probe, err := os.Create(filepath.Join(dir, "probe"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if err := unix.Fallocate(int(probe.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, 80<<20); err != nil {
 		testkit.Missing(t, "a file system that can allocate 80 MiB ahead: "+err.Error())
 	}
@@ -135,9 +131,7 @@ func TestReserve(t *testing.T) {
 		blocks := func() int64 {
 			t.Helper()
 			info, err := f.Stat()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			return info.Sys().(*syscall.Stat_t).Blocks * 512
 		}
 		piece := lineBuffers(t, 1, 3<<20)[0]
@@ -161,9 +155,7 @@ func TestReserve(t *testing.T) {
 		if info, err := os.Stat(path); err != nil || info.Sys().(*syscall.Stat_t).Blocks*512 > info.Size()+slack {
 			t.Errorf("%+v: %d bytes take %d blocks after Close, %v", c.options, info.Size(), info.Sys().(*syscall.Stat_t).Blocks, err)
 		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Remove(path))
 	}
 }
 
@@ -177,9 +169,7 @@ func TestCloseLeavesTheMode(t *testing.T) {
 	}
 	bypasses := func() bool {
 		flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return flags&unix.O_DIRECT != 0
 	}
 	if !bypasses() {
@@ -188,9 +178,7 @@ func TestCloseLeavesTheMode(t *testing.T) {
 	if err := tail.Restore(); err != nil || bypasses() {
 		t.Errorf("Restore = %v, and direct I/O is %v", err, bypasses())
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 	if err := tail.Close(); err != nil {
 		t.Errorf("Close asked for %v", err)
 	}

@@ -38,9 +38,7 @@ var variants = []Options{
 // gives the rest again, and with it more. In the end each byte is there once.
 func fillUp(t *testing.T, dir string, want error, limit, unlimit func()) {
 	memory, err := NewMemorySet(1, 2<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for i, o := range variants {
 		for round := range 4 {
 			t.Run(fmt.Sprintf("%d %v %d", i, o.Mode, round), func(t *testing.T) {
@@ -108,15 +106,11 @@ func TestFileSizeLimit(t *testing.T) {
 	}
 	signal.Ignore(syscall.SIGXFSZ)
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
 	set := func(n uint64) func() {
 		return func() {
 			limit.Cur = n
-			if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 		}
 	}
 	fillUp(t, dir, syscall.EFBIG, set(100_001), set(limit.Cur))
@@ -129,13 +123,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	ballast := filepath.Join(dir, "ballast")
 	fillUp(t, dir, syscall.ENOSPC, func() {
-		if err := os.WriteFile(ballast, make([]byte, 16<<20-128<<10), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(ballast, make([]byte, 16<<20-128<<10), 0o600))
 	}, func() {
-		if err := os.Remove(ballast); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Remove(ballast))
 	})
 }
 
@@ -227,9 +217,7 @@ func TestReaderBesideTheWriter(t *testing.T) {
 				}
 			}()
 			m, err := NewMemorySet(1, 300<<10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			defer m.Free()
 			next := 0
 			for until := time.Now().Add(500 * time.Millisecond); time.Now().Before(until) && tail.Size() < 8<<20; {

@@ -10,22 +10,20 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // openTail opens a file in dir, which may hold something already.
 func openTail(t *testing.T, path string, o Options) (*Tail, *os.File) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	tail, err := New(f, o)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skipf("%v here: %v", o.Mode, err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return tail, f
 }
 
@@ -63,9 +61,7 @@ func TestTailHoldsWhatItWasGiven(t *testing.T) {
 				memory := make([]*MemorySet, 4)
 				for i := range memory {
 					m, err := NewMemorySet(1, 3<<20)
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, err)
 					defer m.Free()
 					memory[i] = m
 				}
@@ -128,9 +124,7 @@ type checker struct {
 func (c *checker) check(t *testing.T, want int) {
 	t.Helper()
 	data, err := os.ReadFile(c.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if data = data[c.from:]; bytes.IndexByte(data, 0) >= 0 {
 		t.Fatal("a byte 0")
 	}
@@ -160,9 +154,7 @@ func (c *checker) check(t *testing.T, want int) {
 func TestTailRefuses(t *testing.T) {
 	dir := t.TempDir()
 	f, err := os.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer f.Close()
 	if _, err := New(f, Options{}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("a folder: %v", err)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestFree: a file without a name loses a piece at a time, and none as long as
@@ -16,9 +18,7 @@ func TestFree(t *testing.T) {
 	open := func() File {
 		t.Helper()
 		f, err := Real{}.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return f
 	}
 	f := open()
@@ -27,9 +27,7 @@ func TestFree(t *testing.T) {
 	if _, err := f.WriteAt(make([]byte, 2*piece+1), 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(path))
 	done, err := FreeFile(f, piece)
 	if done && err == nil {
 		reader.Close()
@@ -41,9 +39,7 @@ func TestFree(t *testing.T) {
 	if n, err := io.Copy(io.Discard, io.NewSectionReader(reader, 0, 1<<20)); n != 2*piece+1 || err != nil {
 		t.Fatalf("the reader has %d bytes, %v", n, err)
 	}
-	if err := reader.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, reader.Close())
 	for _, want := range []struct {
 		size int64
 		done bool
@@ -60,13 +56,9 @@ func TestFree(t *testing.T) {
 func TestFreeLinked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	f, err := Real{}.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer f.Close()
-	if err := errors.Join(f.Truncate(100), os.Link(path, path+"-2"), os.Remove(path)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(f.Truncate(100), os.Link(path, path+"-2"), os.Remove(path)))
 	if done, err := FreeFile(f, 10); !done && !errors.Is(err, ErrInUse) {
 		t.Error(done, err)
 	}
@@ -78,14 +70,10 @@ func TestFreeLinked(t *testing.T) {
 // TestFreeOthers: nothing is done to files of other systems.
 func TestFreeOthers(t *testing.T) {
 	file, err := Real{}.OpenFile(filepath.Join(t.TempDir(), "file"), os.O_RDWR|os.O_CREATE, 0o640)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer file.Close()
 	f := struct{ File }{file}
-	if err := f.Truncate(100); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Truncate(100))
 	done, err := FreeFile(f, 10)
 	if size, _ := f.Size(); !done || err != nil || size != 100 {
 		t.Fatal(done, err, size)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A child that is being started shares every descriptor until its program runs.
@@ -13,21 +15,15 @@ import (
 func TestLockIsFreeWhileAChildStarts(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	l, err := Real{}.Lock(name, 0o640)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	childs, err := syscall.Dup(int(l.(interface{ Fd() uintptr }).Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer syscall.Close(childs)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Real{}.Lock(name, 0o640)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if err := again.Close(); err != nil {
 		t.Error(err)
 	}

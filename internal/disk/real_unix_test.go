@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // What is no regular file is neither followed, nor changed, nor waited for.
@@ -17,9 +19,7 @@ func TestOpensRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	socket, err := net.Listen("unix", at("socket"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer socket.Close()
 	if err := errors.Join(
 		os.WriteFile(at("target"), []byte("precious"), 0o600),
@@ -57,14 +57,10 @@ func TestOpensRegularFilesOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := Real{}.OpenFile(at("folder-link/file"), os.O_RDWR|os.O_CREATE, 0o640)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer f.Close()
 	c, err := f.(*realFile).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if err := c.Control(func(fd uintptr) {
 		if flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_GETFL, 0); errno != 0 || flags&syscall.O_NONBLOCK != 0 {
 			t.Errorf("the file is open with flags %x, %v", flags, errno)

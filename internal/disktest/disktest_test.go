@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // systems returns each file system with an empty folder on it.
@@ -43,9 +44,7 @@ func TestContract(t *testing.T) {
 			at := func(name string) string { return filepath.Join(sys.dir, name) }
 			must := func(err error) {
 				t.Helper()
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 			}
 			create := func(name, content string) disk.File {
 				t.Helper()
@@ -236,9 +235,7 @@ func TestContract(t *testing.T) {
 func TestCrashClones(t *testing.T) {
 	m := NewMem()
 	f, err := m.OpenFile("/f", os.O_RDWR|os.O_CREATE, 0o640)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	old := bytes.Repeat([]byte("old."), 1024)
 	f.WriteAt(old, 0)
 	has := func(m *Mem, name string) bool { _, err := m.ReadFile(name); return err == nil }
@@ -300,9 +297,7 @@ func TestCrashClones(t *testing.T) {
 func TestMemLimit(t *testing.T) {
 	m := NewMem()
 	f, err := m.OpenFile("/f", os.O_RDWR|os.O_CREATE, 0o640)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	m.SetLimit(10)
 	if n, err := f.WriteAt(make([]byte, 8), 0); n != 8 || err != nil {
 		t.Fatal(n, err)
@@ -323,9 +318,7 @@ func TestMemLimit(t *testing.T) {
 	m.Remove("/f")
 	f.Close()
 	g, err := m.OpenFile("/g", os.O_RDWR|os.O_CREATE, 0o640)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if _, err := g.WriteAt(make([]byte, 10), 0); err != nil {
 		t.Fatal("a removed file still holds its room:", err)
 	}
@@ -343,9 +336,7 @@ func TestFaulty(t *testing.T) {
 		return Fault{}
 	}}
 	f, err := d.OpenFile("/f", os.O_RDWR|os.O_CREATE, 0o640)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for kind, do := range map[Kind]func() error{
 		Open:     func() error { _, err := d.OpenFile("/f", os.O_RDONLY, 0); return err },
 		Read:     func() error { _, err := f.ReadAt(nil, 0); return err },
@@ -378,9 +369,7 @@ func TestFaulty(t *testing.T) {
 
 func TestSyncOfAClosedFile(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if err := disk.SyncData(f); err != nil {
 		t.Error(err)
 	}

@@ -15,13 +15,9 @@ import (
 func TestPathLook(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "log"), filepath.Join(dir, "link")
-	if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte("12345"), 0o600))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer f.Close()
 	names := []*Path{NewPath(path)}
 	if err := os.Symlink(path, link); err == nil {
@@ -41,17 +37,11 @@ func TestPathLook(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // an open file keeps its name there
 	}
-	if err := os.Rename(path, path+"-1"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Rename(path, path+"-1"))
 	look("nothing", false, fs.ErrNotExist)
-	if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte("12345"), 0o600))
 	look("another file", false, nil)
-	if err := os.Rename(path+"-1", path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Rename(path+"-1", path))
 	look("the file again", true, nil)
 	f.Close()
 	if size, same, err := names[0].Look(f); size >= 0 || same || err == nil {
@@ -62,9 +52,7 @@ func TestPathLook(t *testing.T) {
 func TestPathLookDoesNotAllocate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer f.Close()
 	p := NewPath(path)
 	if n := testkit.Mallocs(func() {

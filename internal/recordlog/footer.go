@@ -49,7 +49,7 @@ import (
 //	       0     2  length n
 //	       2     n  name
 const (
-	footerHead  = 64
+	footerHead  = 64 // of footerNumbers
 	sectionSize = 24
 	blockSize   = 40
 	countSize   = 16
@@ -131,31 +131,25 @@ func FooterSize(sections, blocks, counts int) int64 {
 	return footerHead + int64(sections)*sectionSize + int64(blocks)*blockSize + int64(counts)*countSize + HeaderSize
 }
 
+// footerNumbers is the fixed part of a footer.
+type footerNumbers struct {
+	Records, LineBytes                uint64
+	MinTime, MaxTime, Written, Step   int64
+	Sections, Blocks, Counts, Tenants uint32
+}
+
 // Append appends the footer to dst.
 func (f *Footer) Append(dst []byte) []byte {
-	le := binary.LittleEndian
+	numbers := footerNumbers{
+		f.Records, f.LineBytes, f.MinTime, f.MaxTime, f.Written, f.Step,
+		uint32(len(f.Sections)), uint32(len(f.Blocks)), uint32(len(f.Counts)), uint32(len(f.Tenants)),
+	}
 	var b []byte
-	for _, v := range []uint64{f.Records, f.LineBytes, uint64(f.MinTime), uint64(f.MaxTime), uint64(f.Written), uint64(f.Step)} {
-		b = le.AppendUint64(b, v)
-	}
-	for _, n := range []int{len(f.Sections), len(f.Blocks), len(f.Counts), len(f.Tenants)} {
-		b = le.AppendUint32(b, uint32(n))
-	}
-	for _, s := range f.Sections {
-		b = le.AppendUint32(le.AppendUint32(b, s.Kind), s.Sum)
-		b = le.AppendUint64(le.AppendUint64(b, uint64(s.Pos)), uint64(s.Len))
-	}
-	for _, k := range f.Blocks {
-		b = le.AppendUint64(le.AppendUint64(b, k.First), uint64(k.Pos))
-		b = le.AppendUint32(le.AppendUint32(b, k.Records), k.Tenant)
-		b = le.AppendUint64(le.AppendUint64(b, uint64(k.MinTime)), uint64(k.MaxTime))
-	}
-	for _, c := range f.Counts {
-		b = le.AppendUint64(b, uint64(c.Step))
-		b = le.AppendUint32(le.AppendUint32(b, uint32(c.Level)), c.Records)
+	for _, part := range []any{numbers, f.Sections, f.Blocks, f.Counts} {
+		b, _ = binary.Append(b, binary.LittleEndian, part) // all have a fixed size
 	}
 	for _, t := range f.Tenants {
-		b = append(le.AppendUint16(b, uint16(len(t))), t...)
+		b = append(binary.LittleEndian.AppendUint16(b, uint16(len(t))), t...)
 	}
 	h := Header{
 		Kind: footerKind, ID: f.ID, First: f.First, Created: f.Sealed, Prev: f.End,
@@ -209,39 +203,39 @@ func readError(err error) error {
 // parse fills in f from the body of a footer that begins at byte end of the file, and
 // reports whether it is valid.
 func (f *Footer) parse(b []byte, end int64) bool {
-	le := binary.LittleEndian
-	word := func() uint64 { v := le.Uint64(b); b = b[8:]; return v }
-	half := func() uint32 { v := le.Uint32(b); b = b[4:]; return v }
-	f.Records, f.LineBytes = word(), word()
-	f.MinTime, f.MaxTime, f.Written, f.Step = int64(word()), int64(word()), int64(word()), int64(word())
-	sections, blocks, counts, tenants := int64(half()), int64(half()), int64(half()), half()
-	if sections*sectionSize+blocks*blockSize+counts*countSize > int64(len(b)) || f.Step <= 0 || f.End < f.First || f.End > MaxNumber {
+	var n footerNumbers
+	read := func(part any) {
+		size, _ := binary.Decode(b, binary.LittleEndian, part) // b is long enough
+		b = b[size:]
+	}
+	read(&n)
+	f.Records, f.LineBytes, f.MinTime, f.MaxTime, f.Written, f.Step = n.Records, n.LineBytes, n.MinTime, n.MaxTime, n.Written, n.Step
+	size := int64(n.Sections)*sectionSize + int64(n.Blocks)*blockSize + int64(n.Counts)*countSize
+	if size > int64(len(b)) || f.Step <= 0 || f.End < f.First || f.End > MaxNumber {
 		return false
 	}
-	for range sections {
-		s := Section{Kind: half(), Sum: half(), Pos: int64(word()), Len: int64(word())}
+	f.Sections, f.Blocks, f.Counts = make([]Section, n.Sections), make([]Block, n.Blocks), make([]Count, n.Counts)
+	read(f.Sections)
+	read(f.Blocks)
+	read(f.Counts)
+	for _, s := range f.Sections {
 		if s.Pos < HeaderSize || s.Len < 0 || s.Pos > end || s.Len > end-s.Pos {
 			return false
 		}
-		f.Sections = append(f.Sections, s)
 	}
 	last := Block{First: f.First, Pos: HeaderSize}
-	for range blocks {
-		k := Block{First: word(), Pos: int64(word()), Records: half(), Tenant: half(), MinTime: int64(word()), MaxTime: int64(word())}
-		if k.First < last.First || k.First >= f.End || k.Pos < last.Pos || k.Pos >= f.FramesEnd() || k.Tenant > tenants {
+	for _, k := range f.Blocks {
+		if k.First < last.First || k.First >= f.End || k.Pos < last.Pos || k.Pos >= f.FramesEnd() || k.Tenant > n.Tenants {
 			return false
 		}
-		f.Blocks, last = append(f.Blocks, k), k
+		last = k
 	}
-	for range counts {
-		f.Counts = append(f.Counts, Count{Step: int64(word()), Level: int32(half()), Records: half()})
-	}
-	for range tenants {
-		if len(b) < 2 || int(le.Uint16(b)) > len(b)-2 {
+	for range n.Tenants {
+		if len(b) < 2 || int(binary.LittleEndian.Uint16(b)) > len(b)-2 {
 			return false
 		}
-		n := int(le.Uint16(b))
-		f.Tenants, b = append(f.Tenants, string(b[2:2+n])), b[2+n:]
+		end := 2 + int(binary.LittleEndian.Uint16(b))
+		f.Tenants, b = append(f.Tenants, string(b[2:end])), b[end:]
 	}
 	return len(b) == 0 && f.FramesEnd() >= HeaderSize
 }

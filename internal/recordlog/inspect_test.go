@@ -7,6 +7,8 @@ import (
 
 	"github.com/rollway/rollway/internal/disktest"
 	. "github.com/rollway/rollway/internal/recordlog"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // Inspect says of each kind of file what it is and what is wrong with it.
@@ -37,12 +39,8 @@ func TestInspect(t *testing.T) {
 		{"q", flip(30)(bytes.Clone(slot)), SpoolCursor, 0, 0, "damaged"},
 	} {
 		mem := disktest.NewMem()
-		if err := mem.MkdirAll("/d", 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := mem.WriteFile("/d/"+row.name, row.content); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, mem.MkdirAll("/d", 0o750))
+		testkit.OK(t, mem.WriteFile("/d/"+row.name, row.content))
 		r, err := Inspect(mem, "/d/"+row.name)
 		if err != nil {
 			t.Errorf("%s: %v", row.name, err)
@@ -58,9 +56,7 @@ func TestInspect(t *testing.T) {
 	// A section that is sound in its frames, but not the one that was sealed.
 	b := sealed()
 	foot, err := ReadFooter(bytes.NewReader(b), "", int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	foot.Sections[0].Sum++
 	if list := foot.Check(bytes.NewReader(b), "a"); len(list) != 1 || !strings.Contains(list[0].Detail, "section 1 has another checksum") {
 		t.Errorf("%v", list)

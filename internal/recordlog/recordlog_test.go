@@ -17,6 +17,7 @@ import (
 	"github.com/rollway/rollway/internal/disktest"
 	. "github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/recordlog/recordlogtest"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
@@ -75,14 +76,10 @@ func TestGolden(t *testing.T) {
 	const golden = "testdata/format.hex"
 	got := hex.Dump(sealed())
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if got != string(want) {
 		t.Errorf("the format has changed; a new one needs a new version:\n%s", got)
 	}
@@ -237,9 +234,7 @@ func TestNames(t *testing.T) {
 
 func TestSmallFiles(t *testing.T) {
 	mem := disktest.NewMem()
-	if err := mem.MkdirAll("/d", 0o750); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, mem.MkdirAll("/d", 0o750))
 	write := func(fsys disk.FS, text string) error {
 		return WriteFile(fsys, "/d/x", AppendFile(nil, Header{Kind: Manifest, First: 3}, []byte(text)))
 	}
@@ -257,9 +252,7 @@ func TestSmallFiles(t *testing.T) {
 	if _, err := read(mem); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	if err := write(mem, "one"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, write(mem, "one"))
 	for _, kind := range []disktest.Kind{disktest.Write, disktest.Sync, disktest.Rename, disktest.Open} {
 		bad := &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
 			if op.Kind == kind {
@@ -278,9 +271,7 @@ func TestSmallFiles(t *testing.T) {
 		}
 	}
 	for i, want := range []string{"x.bad", "x.bad-2", "x.bad-3"} {
-		if err := write(mem, "one"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, write(mem, "one"))
 		if got, err := MoveAside(mem, "/d", "x"); got != want || err != nil || !IsSetAside(got) {
 			t.Errorf("%d: %s, %v", i, got, err)
 		}

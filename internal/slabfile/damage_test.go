@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/recordlog/recordlogtest"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // damages is what else than a kill may have done to the file of image.
@@ -98,14 +99,10 @@ func image(t testing.TB) []byte {
 	fillSlab(f, 0, 1, "one\ntwo\n")
 	f.Delivered(0, 4)
 	f.Mark(0, 4, 1, 2, 3)
-	if err := f.BeginLine(1, 2, []byte(longLine)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.BeginLine(1, 2, []byte(longLine)))
 	fillSlab(f, 2, 3, "six\nseven\n")
 	seal(f, 2, "six\nseven\n")
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 	return readAll(t, f.path)
 }
 
@@ -132,9 +129,7 @@ func TestDamaged(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "slabs")
 			content := d.corrupt(bytes.Clone(sound))
-			if err := os.WriteFile(path, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.WriteFile(path, content, 0o600))
 			for _, o := range []Options{{ReadOnly: true}, {ReadOnly: true, Geometry: small}, {}, {Geometry: small}, {Geometry: Geometry{SlabSize: 64, SlabCount: 2}}} {
 				owning := o.Geometry != Geometry{} && !o.ReadOnly
 				if owning && o.Geometry != small && errors.Is(d.open, ErrDamaged) {
@@ -149,9 +144,7 @@ func TestDamaged(t *testing.T) {
 					}
 					continue
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				switch kept, damage := f.Damage(); {
 				case !repaired && damage != nil:
 					t.Errorf("Damage: %v", damage)
@@ -162,9 +155,7 @@ func TestDamaged(t *testing.T) {
 					}
 				}
 				wantPending(t, pendingIn(t, f), d.pending, d.problems, d.cut)
-				if err := f.Close(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, f.Close())
 			}
 			if d.open != nil && !errors.Is(d.open, ErrDamaged) {
 				return
@@ -246,9 +237,7 @@ func TestCopies(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "slabs")
 	for i, want := range []string{".bad", ".bad-2", ".bad-3"} {
 		content := sound[:5000+i]
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, content, 0o600))
 		f := mustOpen(t, path, Options{Geometry: small})
 		if kept, _ := f.Damage(); kept != path+want || !bytes.Equal(readAll(t, kept), content) {
 			t.Errorf("kept as %s, want %s", kept, want)
@@ -268,9 +257,7 @@ func TestOpenRefuses(t *testing.T) {
 	wantErr(t, err, fs.ErrNotExist)
 	_, err = Open(dir, Options{ReadOnly: true})
 	wantErr(t, err, ErrForeign, "no regular file")
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	_, err = Open(filepath.Join(dir, "pipe"), own)
 	wantErr(t, err, ErrForeign, "no regular file")
 
@@ -278,9 +265,7 @@ func TestOpenRefuses(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if err := os.Symlink(file, filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(file, filepath.Join(dir, "link")))
 	_, err = Open(filepath.Join(dir, "link"), own)
 	wantErr(t, err, ErrForeign, "symbolic link")
 	for _, o := range []Options{own, {}, {ReadOnly: true}} {
@@ -288,9 +273,7 @@ func TestOpenRefuses(t *testing.T) {
 		wantErr(t, err, ErrLocked, file, "in use by process "+strconv.Itoa(os.Getpid()))
 	}
 	f.Close()
-	if err := os.Chmod(file, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(file, 0o640))
 	_, err = Open(file, own)
 	wantErr(t, err, fs.ErrPermission, "0640")
 	mustOpen(t, file, Options{}).Close() // recovery takes it
@@ -315,13 +298,9 @@ func TestHolesGetBlocks(t *testing.T) {
 	fillSlab(f, 0, 1, "one\n")
 	f.Close()
 	content := readAll(t, path)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(path))
 	sparse, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer sparse.Close()
 	for at := 0; at < len(content); at += 4096 {
 		if part := content[at : at+4096]; !bytes.Equal(part, make([]byte, 4096)) {
@@ -330,14 +309,10 @@ func TestHolesGetBlocks(t *testing.T) {
 			}
 		}
 	}
-	if err := sparse.Truncate(int64(len(content))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, sparse.Truncate(int64(len(content))))
 	blocks := func() int64 {
 		var st syscall.Stat_t
-		if err := syscall.Stat(path, &st); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, syscall.Stat(path, &st))
 		return int64(st.Blocks) * 512
 	}
 	if got := blocks(); got > 1<<20 {
@@ -350,15 +325,11 @@ func TestHolesGetBlocks(t *testing.T) {
 	wantText(t, f, "one\n")
 
 	// The same where the file system has no call for it.
-	if err := sparse.Truncate(0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, sparse.Truncate(0))
 	if _, err := sparse.WriteAt([]byte("kept"), 5000); err != nil {
 		t.Fatal(err)
 	}
-	if err := fill(sparse, 600_000); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, fill(sparse, 600_000))
 	b := make([]byte, 600_001)
 	n, err := sparse.ReadAt(b, 0)
 	if n != 600_000 || err != io.EOF || string(bytes.Trim(b[:n], "\x00")) != "kept" || blocks() < 600_000 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/internal/smalldisk"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A disk without room shows as an error of Open or BeginLine, and not
@@ -35,9 +36,7 @@ func TestFullDisk(t *testing.T) {
 		t.Error("a tmpfs is not known as one")
 	}
 	ballast := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 72<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(ballast, make([]byte, 72<<10), 0o600))
 	line := append(bytes.Repeat([]byte("x"), 90<<10), '\n')
 	err = f.BeginLine(1, 1, line)
 	wantErr(t, err, syscall.ENOSPC)
@@ -58,20 +57,14 @@ func TestFullDisk(t *testing.T) {
 	if got := len(mustRecover(t, f)); got != 32<<10 {
 		t.Fatalf("%d bytes recovered", got)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 	_, err = Open(path, Options{Geometry: large})
 	wantErr(t, err, syscall.ENOSPC, "make room")
 	f = mustOpen(t, path, Options{Geometry: fits})
 	fill()
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(ballast))
 	f.Free(2)
-	if err := f.BeginLine(2, f.LastSeq()+1, line[len(line)-(60<<10):]); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.BeginLine(2, f.LastSeq()+1, line[len(line)-(60<<10):]))
 	f = reopen(t, f, fits)
 	if got := len(mustRecover(t, f)); got != 24<<10+60<<10 {
 		t.Fatalf("%d bytes recovered", got)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // FuzzFile opens a file in which header, descriptors and slabs are any bytes:
@@ -68,9 +70,7 @@ func FuzzFile(f *testing.F) {
 			}
 		}
 		path := filepath.Join(t.TempDir(), "slabs")
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, content, 0o600))
 		r, err := Open(path, Options{ReadOnly: true})
 		if err == nil {
 			var seq uint64
@@ -107,9 +107,7 @@ func FuzzFile(f *testing.F) {
 		closed(t, o)
 		o = mustOpen(t, path, Options{Geometry: small})
 		fillSlab(o, 1, o.LastSeq()+1, "new\n")
-		if err := o.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, o.Close())
 		n := mustOpen(t, path, Options{Geometry: small})
 		wantText(t, n, "new\n")
 		closed(t, n)
@@ -117,7 +115,5 @@ func FuzzFile(f *testing.F) {
 }
 
 func closed(t *testing.T, f *File) {
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 }

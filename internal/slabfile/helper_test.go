@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 var small = Geometry{SlabSize: 100, SlabCount: 3, LineLimit: 5000}
@@ -18,9 +19,7 @@ var small = Geometry{SlabSize: 100, SlabCount: 3, LineLimit: 5000}
 func mustOpen(t testing.TB, path string, o Options) *File {
 	t.Helper()
 	f, err := Open(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -59,9 +58,7 @@ func seal(f *File, i int, text string) {
 func pendingIn(t testing.TB, f *File) (batches []Batch) {
 	t.Helper()
 	for b, err := range f.Pending() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		batches = append(batches, b)
 	}
 	return batches
@@ -116,8 +113,6 @@ func wantErr(t testing.TB, err, want error, words ...string) {
 func readAll(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return b
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 const childEnv = "SLABFILE_TEST_CHILD"
@@ -35,12 +37,8 @@ func TestOwnerInAnotherProcess(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+path)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	testkit.OK(t, cmd.Start())
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	if _, err := io.ReadFull(out, make([]byte, len("open\n"))); err != nil {
@@ -50,9 +48,7 @@ func TestOwnerInAnotherProcess(t *testing.T) {
 		_, err := Open(path, o)
 		wantErr(t, err, ErrLocked, path, fmt.Sprintf("in use by process %d", cmd.Process.Pid))
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, cmd.Process.Kill())
 	cmd.Wait()
 	f := mustOpen(t, path, Options{})
 	if o := f.Owner(); o.PID != cmd.Process.Pid || o.Name != filepath.Base(os.Args[0]) {
@@ -119,9 +115,7 @@ func TestMatches(t *testing.T) {
 		}
 		alterByte(t, f.path, at) // back
 	}
-	if err := os.Truncate(f.path, headerSize); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Truncate(f.path, headerSize))
 	if f.Matches(1, 0, nil) {
 		t.Error("a file that was cut matches")
 	}
@@ -133,15 +127,9 @@ func TestTouch(t *testing.T) {
 	f := mustOpen(t, filepath.Join(tmpfs(t), "slabs"), Options{Geometry: Geometry{SlabSize: 4096, SlabCount: 3}})
 	before := readAll(t, f.path)
 	size := f.geometry.mapped()
-	if err := f.unmap(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(f.path, headerSize); err != nil {
-		t.Fatal(err)
-	}
-	if err := allocate(f.file, size); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.unmap())
+	testkit.OK(t, os.Truncate(f.path, headerSize))
+	testkit.OK(t, allocate(f.file, size))
 	var err error
 	if f.mem, err = mapShared(f.file, int(size)); err != nil {
 		t.Fatal(err)
@@ -160,9 +148,7 @@ func TestTouch(t *testing.T) {
 func alterByte(t *testing.T, path string, at int64) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer f.Close()
 	b := make([]byte, 1)
 	if _, err := f.ReadAt(b, at); err != nil {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // scripted is a destination that answers as it is told.
@@ -177,9 +179,7 @@ func TestHoldsThatFails(t *testing.T) {
 			f = reopen(t, f, small)
 			dst := positioned{&scripted{holds: holds}}
 			r, err := Recover(f, dst, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			want := map[string]string{"too many": "", "torn": "two\n"}
 			if text, ok := want[name]; !ok && dst.String() != "one\ntwo\n" || ok && dst.String() != text {
 				t.Errorf("delivered %q", dst.String())
@@ -249,9 +249,7 @@ func TestRecoverStopsAtWhatCannotBeRead(t *testing.T) {
 	fillSlab(f, 0, 1, "one\n")
 	keep := f.file
 	gone, err := os.Create(filepath.Join(t.TempDir(), "gone"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	gone.Close()
 	f.file = gone
 	var out bytes.Buffer

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // The bytes of the format, which a new version has to change.
@@ -27,12 +28,8 @@ func TestFormat(t *testing.T) {
 	seal(f, 1, "a line\n")
 	f.Delivered(1, 2)
 	f.Mark(1, 3, 0x11, 0x22, 0x33)
-	if err := f.BeginLine(2, 9, bytes.Repeat([]byte("x"), 4100)); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.BeginLine(2, 9, bytes.Repeat([]byte("x"), 4100)))
+	testkit.OK(t, f.Close())
 	b := readAll(t, f.path)
 	copy(b[16:24], "01234567") // the id
 	for _, part := range []struct {
@@ -124,9 +121,7 @@ func TestDoneInParts(t *testing.T) {
 		f = reopen(t, f, Geometry{})
 		batches := wantText(t, f, want)
 		if i < 2 {
-			if err := f.Done(batches[0], []int{4, 6}[i]); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, f.Done(batches[0], []int{4, 6}[i]))
 		}
 	}
 }
@@ -136,18 +131,14 @@ func TestOversizedLine(t *testing.T) {
 	long := strings.Repeat("long ", 990) + "\n"
 	size := func() int64 {
 		info, err := os.Stat(f.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return info.Size()
 	}
 	empty := size()
 	for range 2 {
 		seq := f.LastSeq() + 1
 		fillSlab(f, 0, seq, "before\n")
-		if err := f.BeginLine(2, seq+1, []byte(long)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.BeginLine(2, seq+1, []byte(long)))
 		fillSlab(f, 1, seq+2, "after\n")
 		f = reopen(t, f, small)
 		wantText(t, f, "before\n"+long+"after\n")
@@ -161,9 +152,7 @@ func TestOversizedLine(t *testing.T) {
 	}
 	// Freed by the process that began it.
 	for i := range 2 {
-		if err := f.BeginLine(i, f.LastSeq()+1, []byte(long)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.BeginLine(i, f.LastSeq()+1, []byte(long)))
 	}
 	f.Free(1)
 	if got := pendingIn(t, f); len(got) != 1 || string(got[0].Data) != long {
@@ -284,9 +273,7 @@ func TestEmptied(t *testing.T) {
 	fillSlab(f, 0, 3, "secret\n")
 	f = reopen(t, f, Geometry{})
 	mustRecover(t, f)
-	if err := f.Empty(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Empty())
 	wantText(t, f, "")
 	if b := readAll(t, f.path); len(b) != headerSize || bytes.Contains(b, []byte("secret")) {
 		t.Errorf("the file still has %d bytes", len(b))
@@ -307,9 +294,7 @@ func TestBuildingIsInterrupted(t *testing.T) {
 	head := small.header()
 	native.PutUint64(head[offState:], stateVoid)
 	for _, content := range [][]byte{{}, head, append(bytes.Clone(head), make([]byte, 4096)...), append(bytes.Clone(head), make([]byte, 1<<20)...)} {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(path, content, 0o600))
 		f := mustOpen(t, path, Options{})
 		wantText(t, f, "")
 		f = reopen(t, f, small)
@@ -359,9 +344,7 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	if _, err := Open(f.path, Options{ReadOnly: true}); !errors.Is(err, ErrLocked) {
 		t.Errorf("a second reader: %v", err)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, r.Close())
 	if !bytes.Equal(before, readAll(t, f.path)) {
 		t.Error("the file has changed")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/recordlog/recordlogtest"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
@@ -42,25 +43,17 @@ func TestGolden(t *testing.T) {
 	got := hex.Dump(b) + "\n" + hex.Dump(c)
 	const golden = "testdata/format.hex"
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
 	wanted, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if got != string(wanted) {
 		t.Errorf("the format has changed; a new one needs a new version:\n%s", got)
 	}
 	mem := disktest.NewMem()
-	if err := mem.MkdirAll("/s", 0o750); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, mem.MkdirAll("/s", 0o750))
 	for name, b := range map[string][]byte{"/s/00000000000000000005.spool": b, "/s/CURSOR": c} {
-		if err := mem.WriteFile(name, b); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, mem.WriteFile(name, b))
 	}
 	s := mustOpen(t, mem, Options{})
 	if st := s.Stats(); st.Recovered != 3 || st.Next != 9 {
@@ -92,18 +85,12 @@ func FuzzSegment(f *testing.F) {
 			data = recordlogtest.WithChecksums(data)
 		}
 		mem := disktest.NewMem()
-		if err := mem.MkdirAll("/s", 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := mem.WriteFile("/s/00000000000000000005.spool", data); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, mem.MkdirAll("/s", 0o750))
+		testkit.OK(t, mem.WriteFile("/s/00000000000000000005.spool", data))
 		if !last {
 			after := bytes.ReplaceAll(golden, []byte{5, 0, 0, 0, 0, 0, 0, 0}, []byte{20, 0, 0, 0, 0, 0, 0, 0})
 			after = bytes.ReplaceAll(after, []byte{7, 0, 0, 0, 0, 0, 0, 0}, []byte{22, 0, 0, 0, 0, 0, 0, 0})
-			if err := mem.WriteFile("/s/00000000000000000020.spool", recordlogtest.WithChecksums(after)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, mem.WriteFile("/s/00000000000000000020.spool", recordlogtest.WithChecksums(after)))
 		}
 		s, err := Open("/s", Options{Disk: mem})
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/internal/smalldisk"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A real file system that runs full and is then given room.
@@ -16,13 +17,9 @@ func TestRealDiskFull(t *testing.T) {
 		return
 	}
 	ballast := dir + "/ballast"
-	if err := os.WriteFile(ballast, make([]byte, 512<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(ballast, make([]byte, 512<<10), 0o600))
 	s, err := Open(dir+"/spool", Options{SegmentBytes: 100 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	n := uint64(0)
 	for ; n < 10_000; n++ {
 		if err = s.Append([]byte(texts(n*100, n*100+100))); err != nil {
@@ -39,15 +36,11 @@ func TestRealDiskFull(t *testing.T) {
 	if s, err = Open(dir+"/spool", Options{SegmentBytes: 100 << 10}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(ballast))
 	mustAppend(t, s, texts(n*100, n*100+100))
 	want(t, drain(t, s), texts(0, n*100+100))
 	if f := s.Findings(); f != nil {
 		t.Error(f)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Close())
 }

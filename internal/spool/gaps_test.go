@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A segment between others is gone, or is no file: its lines are counted, and
@@ -25,9 +26,7 @@ func TestSegmentInTheMiddle(t *testing.T) {
 			mustAppend(t, s, texts(n*10, n*10+10))
 		}
 		s.Close()
-		if err := mem.Remove(middle); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, mem.Remove(middle))
 		if replace {
 			folder(t, mem, middle)
 		}
@@ -53,9 +52,7 @@ func TestSegmentInTheMiddle(t *testing.T) {
 // before it has read anything.
 func TestGapIsCountedOnce(t *testing.T) {
 	mem := twoSegments(t)
-	if err := mem.Remove(seg0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, mem.Remove(seg0))
 	if st := mustOpen(t, mem, Options{}).Stats(); st.Dropped.Damaged != 30 || st.Recovered != 70 || st.Lines != 40 {
 		t.Fatalf("%+v", st)
 	}
@@ -76,21 +73,15 @@ func TestCutAfterAKill(t *testing.T) {
 		mustAppend(t, s, texts(20, 30))
 		mustAppend(t, s, texts(30, 40)) // not known to the cursor
 		killed := mem.KillClone()
-		if err := killed.WriteFile(seg0, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, killed.WriteFile(seg0, nil))
 		again := mustOpen(t, killed, Options{})
 		want(t, drain(t, again), "")
 		if st := again.Stats(); st.Recovered != 30 || st.Dropped.Damaged != 30 {
 			t.Fatalf("%+v", st)
 		}
-		if err := s.Sync(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.Sync())
 		killed = mem.KillClone()
-		if err := killed.Remove(seg0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, killed.Remove(seg0))
 		if st := mustOpen(t, killed, Options{}).Stats(); st.Recovered != 40 || st.Dropped.Damaged != 40 {
 			t.Fatalf("%+v", st)
 		}
@@ -128,9 +119,7 @@ func openReal(t *testing.T) (dir string, s *Spool) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "spool")
 	s, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return dir, s
 }
@@ -153,13 +142,9 @@ func TestFolderIsReplaced(t *testing.T) {
 		mustAppend(t, s, texts(0, 10))
 		b := mustNext(t, s)
 		mustAppend(t, s, texts(10, 20))
-		if err := os.Rename(dir, dir+".away"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Rename(dir, dir+".away"))
 		other, err := Open(dir, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		mustAppend(t, other, texts(100, 110)) // a segment and a cursor of the same names
 		time.Sleep(time.Second)
 		for range 2 {
@@ -184,22 +169,14 @@ func TestFolderIsReplaced(t *testing.T) {
 			t.Error(err)
 		}
 		mustAck(t, other, otherB, len(otherB.Data))
-		if err := other.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, other.Close())
 
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(dir+".away", dir); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.RemoveAll(dir))
+		testkit.OK(t, os.Rename(dir+".away", dir))
 		time.Sleep(time.Second)
 		mustAppend(t, s, texts(20, 30))
 		want(t, drain(t, s), texts(20, 30))
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.Close())
 		if again, err := Open(dir, Options{}); err != nil || again.Stats().Recovered > 0 || again.Close() != nil {
 			t.Fatal(err)
 		}
@@ -214,9 +191,7 @@ func TestFolderIsDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, s := openReal(t)
 		mustAppend(t, s, texts(0, 10))
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.RemoveAll(dir))
 		time.Sleep(time.Second)
 		if err := s.Append([]byte(texts(10, 20))); !errors.Is(err, errGone) {
 			t.Fatal(err)
@@ -236,9 +211,7 @@ func TestFilesAreDeleted(t *testing.T) {
 		s := mustOpen(t, mem, Options{})
 		mustAppend(t, s, texts(0, 10))
 		for _, name := range []string{seg0, "/s/CURSOR"} {
-			if err := mem.Remove(name); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, mem.Remove(name))
 		}
 		time.Sleep(time.Second)
 		mustAppend(t, s, texts(10, 20))

@@ -13,6 +13,7 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A FIFO in the place of a file holds nothing up.
@@ -20,13 +21,9 @@ func TestFIFO(t *testing.T) {
 	for _, name := range []string{segmentName(0), cursorName, recordlog.LockName} {
 		dir, s := openReal(t)
 		mustAppend(t, s, texts(0, 10))
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.Close())
 		at := filepath.Join(dir, name)
-		if err := errors.Join(os.Remove(at), syscall.Mkfifo(at, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(os.Remove(at), syscall.Mkfifo(at, 0o600)))
 		s, err := Open(dir, Options{})
 		if name == recordlog.LockName {
 			if !errors.Is(err, disk.ErrNotFile) || !strings.Contains(err.Error(), "a FIFO") {
@@ -34,17 +31,13 @@ func TestFIFO(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		mustAppend(t, s, texts(10, 20))
 		drain(t, s)
 		if info, err := os.Lstat(at + recordlog.ExtBad); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 			t.Errorf("not set aside: %v", err)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.Close())
 	}
 }
 
@@ -55,36 +48,26 @@ func TestLinksAreNotFollowed(t *testing.T) {
 		for _, target := range []string{"target", "missing"} {
 			dir, s := openReal(t)
 			mustAppend(t, s, texts(0, 10))
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, s.Close())
 			at := filepath.Join(dir, name)
 			to := filepath.Join(t.TempDir(), target)
 			if target == "target" {
-				if err := os.WriteFile(to, []byte("precious"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(to, []byte("precious"), 0o600))
 			}
-			if err := errors.Join(os.Remove(at), os.Symlink(to, at)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, errors.Join(os.Remove(at), os.Symlink(to, at)))
 			s, err := Open(dir, Options{})
 			if name == recordlog.LockName {
 				if !errors.Is(err, disk.ErrNotFile) || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), "a symbolic link") {
 					t.Fatalf("%v", err)
 				}
 			} else {
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				mustAppend(t, s, texts(10, 20))
 				drain(t, s)
 				if st := s.Stats(); name != cursorName && st.Dropped.Damaged != 10 {
 					t.Errorf("%+v", st)
 				}
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, s.Close())
 			}
 			switch b, err := os.ReadFile(to); {
 			case target == "target" && string(b) != "precious":

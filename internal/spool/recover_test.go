@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 const (
@@ -25,9 +26,7 @@ func twoSegments(t testing.TB) *disktest.Mem {
 		mustAppend(t, s, texts(n*4, n*4+4))
 	}
 	mustAck(t, s, mustNext(t, s), len(texts(0, 10)))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Close())
 	return mem
 }
 
@@ -51,21 +50,15 @@ func tornFrame(segment []byte) []byte {
 
 func folder(t *testing.T, mem *disktest.Mem, name string) {
 	t.Helper()
-	if err := mem.MkdirAll(name, 0o750); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, mem.MkdirAll(name, 0o750))
 }
 
 func TestRecovery(t *testing.T) {
 	change := func(name string, f func([]byte) []byte) func(*testing.T, *disktest.Mem) {
 		return func(t *testing.T, mem *disktest.Mem) {
 			b, err := mem.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := mem.WriteFile(name, f(b)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
+			testkit.OK(t, mem.WriteFile(name, f(b)))
 		}
 	}
 	flip := func(name string, off int) func(*testing.T, *disktest.Mem) {
@@ -73,9 +66,7 @@ func TestRecovery(t *testing.T) {
 	}
 	remove := func(name string) func(*testing.T, *disktest.Mem) {
 		return func(t *testing.T, mem *disktest.Mem) {
-			if err := mem.Remove(name); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, mem.Remove(name))
 		}
 	}
 	flipCursor := func(latest bool) func(*testing.T, *disktest.Mem) {
@@ -106,9 +97,7 @@ func TestRecovery(t *testing.T) {
 		{"nothing", func(*testing.T, *disktest.Mem) {}, all, 0, "", ""},
 		{"foreign files", func(t *testing.T, mem *disktest.Mem) {
 			for _, name := range []string{"/s/README", "/s/1.spool", "/s/0000000000000000004x.spool", "/s/00000000000000000000.spool.bad"} {
-				if err := mem.WriteFile(name, []byte("x\n")); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, mem.WriteFile(name, []byte("x\n")))
 			}
 		}, all, 0, "", ""},
 		{"torn append", change(seg1, func(b []byte) []byte { return append(b, tornFrame(b)...) }), all, 0, "torn tail cut", "4 lines"},
@@ -173,9 +162,7 @@ func TestRecovery(t *testing.T) {
 			if f := s.Findings(); f != nil {
 				t.Errorf("findings twice: %v", f)
 			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, s.Close())
 			s = mustOpen(t, mem, Options{}) // it is sound now
 			if f := s.Findings(); f != nil || s.Stats().Lines != 0 {
 				t.Errorf("after a restart: %v, %+v", f, s.Stats())
@@ -188,13 +175,9 @@ func TestRecovery(t *testing.T) {
 func TestDamageOutlivesARestart(t *testing.T) {
 	mem := twoSegments(t)
 	b, err := mem.ReadFile(seg1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	b[at(9)+70] ^= 1
-	if err := mem.WriteFile(seg1, b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, mem.WriteFile(seg1, b))
 	for n := range uint64(3) {
 		s := mustOpen(t, mem, Options{})
 		if st := s.Stats(); st.Lines != 70+n {
@@ -218,16 +201,12 @@ func TestNewerVersionIsRefused(t *testing.T) {
 		"/s/CURSOR": append(cursor.Append(nil), make([]byte, cursorSize)...),
 	} {
 		mem := twoSegments(t)
-		if err := mem.WriteFile(name, b); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, mem.WriteFile(name, b))
 		var newer *UnsupportedError
 		if _, err := Open("/s", Options{Disk: mem}); !errors.As(err, &newer) || newer.File != name || !strings.Contains(err.Error(), "version 2") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := mem.Remove(name); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, mem.Remove(name))
 		mustOpen(t, mem, Options{}) // the lock was given back
 	}
 }
@@ -235,13 +214,9 @@ func TestNewerVersionIsRefused(t *testing.T) {
 // A file that is set aside keeps its bytes.
 func TestSetAside(t *testing.T) {
 	mem := twoSegments(t)
-	if err := mem.WriteFile(seg1, []byte("what is this\n")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, mem.WriteFile(seg1, []byte("what is this\n")))
 	long := strings.Repeat("what is this\n", 10)
-	if err := mem.WriteFile(seg1, []byte(long)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, mem.WriteFile(seg1, []byte(long)))
 	mustOpen(t, mem, Options{})
 	if b, err := mem.ReadFile(seg1 + recordlog.ExtBad); err != nil || string(b) != long {
 		t.Errorf("%q, %v", b, err)

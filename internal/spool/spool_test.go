@@ -11,15 +11,14 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func mustOpen(t testing.TB, fs disk.FS, o Options) *Spool {
 	t.Helper()
 	o.Disk = fs
 	s, err := Open("/s", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -41,9 +40,7 @@ func texts(from, to uint64) string {
 
 func mustAppend(t testing.TB, s *Spool, lines string) {
 	t.Helper()
-	if err := s.Append([]byte(lines)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Append([]byte(lines)))
 	balanced(t, s)
 }
 
@@ -62,18 +59,14 @@ const pieceBytes = 512 << 10
 func mustNext(t testing.TB, s *Spool) *Batch {
 	t.Helper()
 	b, err := s.Next(pieceBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	balanced(t, s)
 	return b
 }
 
 func mustAck(t testing.TB, s *Spool, b *Batch, n int) {
 	t.Helper()
-	if err := s.Ack(b, n); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Ack(b, n))
 	balanced(t, s)
 }
 
@@ -98,26 +91,6 @@ func want(t testing.TB, got, wanted string) {
 	}
 }
 
-func TestFirstInFirstOut(t *testing.T) {
-	s := mustOpen(t, disktest.NewMem(), Options{SegmentBytes: 1000})
-	if b := mustNext(t, s); b != nil {
-		t.Fatal("Next of an empty spool found something")
-	}
-	for n := range uint64(500) {
-		mustAppend(t, s, texts(n*3, n*3+3))
-	}
-	if st := s.Stats(); st.Lines != 1500 || st.Appended != 1500 || st.Segments < 10 || st.First != 0 || st.Next != 1500 {
-		t.Fatalf("%+v", st)
-	}
-	want(t, drain(t, s), texts(0, 1500))
-	mustAppend(t, s, texts(1500, 1502))
-	b := mustNext(t, s)
-	if b.Line != 1500 {
-		t.Errorf("numbers begin anew at %d", b.Line)
-	}
-	want(t, string(b.Data), texts(1500, 1502))
-}
-
 func TestPartOfABatchIsSettled(t *testing.T) {
 	mem := disktest.NewMem()
 	s := mustOpen(t, mem, Options{})
@@ -133,37 +106,12 @@ func TestPartOfABatchIsSettled(t *testing.T) {
 	if key := b.Key(6); key != fmt.Sprintf("%x-4-6", b.Segment) {
 		t.Errorf("key %s", key)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Close())
 	s = mustOpen(t, mem, Options{})
 	if st := s.Stats(); st.Recovered != 6 || st.First != 4 || st.Next != 10 {
 		t.Fatalf("%+v", st)
 	}
 	want(t, drain(t, s), texts(4, 10))
-}
-
-func TestWhatIsLeftIsFoundAgain(t *testing.T) {
-	mem := disktest.NewMem()
-	var wanted strings.Builder
-	for round := range uint64(5) {
-		s := mustOpen(t, mem, Options{SegmentBytes: 500})
-		if f := s.Findings(); len(f) > 0 {
-			t.Fatal(f)
-		}
-		if st := s.Stats(); st.Recovered != round*30 || st.Lines != round*30 {
-			t.Fatalf("%+v", st)
-		}
-		for i := range uint64(3) {
-			part := texts(round*30+i*10, round*30+i*10+10)
-			mustAppend(t, s, part)
-			wanted.WriteString(part)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want(t, drain(t, mustOpen(t, mem, Options{})), wanted.String())
 }
 
 func TestNumbersGoOnAfterARestartOfAnEmptySpool(t *testing.T) {
@@ -253,15 +201,11 @@ func TestOneOwner(t *testing.T) {
 	for _, fs := range []disk.FS{disktest.NewMem(), disk.Real{}} {
 		dir := t.TempDir() + "/a/b"
 		s, err := Open(dir, Options{Disk: fs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if _, err := Open(dir, Options{Disk: fs}); !errors.Is(err, disk.ErrLocked) || !strings.Contains(err.Error(), "one owner") || !strings.Contains(err.Error(), dir) {
 			t.Errorf("second Open: %v", err)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.Close())
 		if s, err = Open(dir, Options{Disk: fs}); err != nil {
 			t.Fatal(err)
 		}
@@ -274,9 +218,7 @@ func TestAfterClose(t *testing.T) {
 	mustAppend(t, s, texts(0, 3))
 	b := mustNext(t, s)
 	for range 2 {
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.Close())
 	}
 	if err := s.Append([]byte(texts(3, 5))); !errors.Is(err, os.ErrClosed) {
 		t.Error(err)
@@ -344,16 +286,12 @@ func TestStatsWhileTheDiskHangs(t *testing.T) {
 
 func TestAppendAllocatesNothing(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer s.Close()
 	p := []byte(texts(0, 100))
 	mustAppend(t, s, string(p))
 	if n := testing.AllocsPerRun(100, func() {
-		if err := s.Append(p); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.Append(p))
 	}); n > 0 {
 		t.Errorf("%v allocations per Append", n)
 	}
@@ -389,9 +327,7 @@ func TestAppendsShareASegment(t *testing.T) {
 	if removed < 4 || removed > 6 {
 		t.Errorf("%d files removed for 5 MB", removed)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Close())
 	if st := s.Stats(); st.Segments != 0 || st.Bytes != 0 {
 		t.Errorf("after Close %+v", st)
 	}

@@ -105,3 +105,11 @@ func NoRace(t testing.TB, why string) {
 		t.Skipf("left to the run without the race detector: %s", why)
 	}
 }
+
+// OK ends the test if err is not nil.
+func OK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
