@@ -27,15 +27,13 @@ import (
 // TestMain is also the client and the upstream of tests that need processes of
 // their own, so that theirs are not the relay's descriptors and memory.
 func TestMain(m *testing.M) {
-	switch os.Getenv("RELAY_TEST_ROLE") {
-	case "client":
-		manyClients(os.Getenv("RELAY_TEST_ADDR"), os.Getenv("RELAY_TEST_COUNT"), os.Getenv("RELAY_TEST_TLS") != "")
+	switch role := os.Getenv("RELAY_TEST_ROLE"); role {
+	case "client", "stuck":
+		manyClients(os.Getenv("RELAY_TEST_ADDR"), os.Getenv("RELAY_TEST_COUNT"), os.Getenv("RELAY_TEST_TLS") != "", role == "client")
 	case "upstream":
 		manyUpstream(echo)
 	case "flood":
 		manyUpstream(flood)
-	case "stuck":
-		manyStuck(os.Getenv("RELAY_TEST_ADDR"), os.Getenv("RELAY_TEST_COUNT"))
 	default:
 		testkit.RunParallel(m, 16)
 	}
@@ -44,9 +42,9 @@ func TestMain(m *testing.M) {
 // exchange is how much goes each way on a connection before it is idle.
 const exchange = 200
 
-// manyClients opens connections, has an exchange on each, says so, and holds
-// them until its standard input ends.
-func manyClients(addr, count string, overTLS bool) {
+// manyClients opens connections, says so, and keeps them until its standard input ends. On
+// each it has an exchange first, unless it never reads.
+func manyClients(addr, count string, overTLS, reads bool) {
 	n, err := strconv.Atoi(count)
 	if err != nil {
 		panic(err)
@@ -60,32 +58,13 @@ func manyClients(addr, count string, overTLS bool) {
 			c, err = net.Dial("tcp", addr)
 		}
 		held[i] = c
-		if err == nil {
+		if err == nil && reads {
 			_, err = c.Write(make([]byte, exchange))
 		}
-		if err == nil {
+		if err == nil && reads {
 			_, err = io.ReadFull(c, make([]byte, exchange))
 		}
 		if err != nil {
-			fmt.Printf("connection %d: %v\n", i, err)
-			return
-		}
-	}
-	fmt.Println("ready")
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	runtime.KeepAlive(held)
-}
-
-// manyStuck opens connections that it never reads from, says so, and holds them
-// until its standard input ends.
-func manyStuck(addr, count string) {
-	n, err := strconv.Atoi(count)
-	if err != nil {
-		panic(err)
-	}
-	held := make([]net.Conn, n) // or the garbage collector closes them
-	for i := range held {
-		if held[i], err = net.Dial("tcp", addr); err != nil {
 			fmt.Printf("connection %d: %v\n", i, err)
 			return
 		}
@@ -325,40 +304,36 @@ func TestDrainUnderLoad(t *testing.T) {
 	})
 }
 
-// What has not ended by itself is ended in order.
+// What has not ended by itself is ended in order, when Serve is told to stop and by Close,
+// which may be called again.
 func TestDrainTimeout(t *testing.T) {
-	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{DrainTimeout: 50 * time.Millisecond}})
-	quiet, quietUp := w.connect()
-	send(t, quiet, "the last line")
-	receive(t, quietUp, "the last line")
-	w.cancel()
-	receiveEnd(t, quiet, "")
-	receiveEnd(t, quietUp, "")
-	w.closed(ReasonDrained, 1)
+	for _, byClose := range []bool{false, true} {
+		w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{DrainTimeout: 50 * time.Millisecond}})
+		quiet, quietUp := w.connect()
+		send(t, quiet, "the last line")
+		receive(t, quietUp, "the last line")
+		if byClose {
+			if err := w.relay.Close(); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Close with a connection open = %v", err)
+			}
+		} else {
+			w.cancel()
+		}
+		receiveEnd(t, quiet, "")
+		receiveEnd(t, quietUp, "")
+		w.closed(ReasonDrained, 1)
+		err := <-w.served
+		if errors.Is(err, net.ErrClosed) != byClose {
+			t.Errorf("Serve = %v", err)
+		}
+		w.served <- err
+		if err := w.relay.Close(); err != nil {
+			t.Errorf("Close again = %v", err)
+		}
+	}
 }
 
-// It is cut off where bytes cannot be passed on any more.
-// Close gives connections DrainTimeout as well, and may be called again.
-func TestClose(t *testing.T) {
-	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{DrainTimeout: 50 * time.Millisecond}})
-	quiet, quietUp := w.connect()
-	send(t, quiet, "the last line")
-	receive(t, quietUp, "the last line")
-	if err := w.relay.Close(); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Close with a connection open = %v", err)
-	}
-	receiveEnd(t, quietUp, "")
-	receiveEnd(t, quiet, "")
-	if err := w.relay.Close(); err != nil {
-		t.Errorf("Close again = %v", err)
-	}
-	err := <-w.served
-	if !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Serve = %v", err)
-	}
-	w.served <- err
-}
-
+// Connections on which bytes cannot be passed on any more are cut off.
 func TestDrainTimeoutAndStuck(t *testing.T) {
 	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{DrainTimeout: 50 * time.Millisecond, grace: 50 * time.Millisecond}})
 	stuck, stuckUp := w.connect()

@@ -113,31 +113,20 @@ func (w *way) canReset() bool {
 	return !strings.HasPrefix(w.road.listen, "unix") && w.road.upstream != "unix"
 }
 
-func TestResetOfTheClient(t *testing.T) {
+// A reset of either side becomes one of the other, after the bytes before it.
+func TestReset(t *testing.T) {
 	roads(t, func(t *testing.T, w *way) {
-		client, upstream := w.connect()
-		send(t, client, "what came before the reset")
-		receive(t, upstream, "what came before the reset")
-		reset(t, client)
-		if !w.canReset() {
-			return
+		for i, reason := range []Reason{ReasonClientReset, ReasonUpstreamReset} {
+			client, upstream := w.connect()
+			ends := [2]duplex{client, upstream}
+			send(t, ends[i], "what came before the reset")
+			receive(t, ends[1-i], "what came before the reset")
+			reset(t, ends[i])
+			if w.canReset() {
+				expectReset(t, ends[1-i])
+				w.closed(reason, 1)
+			}
 		}
-		expectReset(t, upstream)
-		w.closed(ReasonClientReset, 1)
-	})
-}
-
-func TestResetOfTheUpstream(t *testing.T) {
-	roads(t, func(t *testing.T, w *way) {
-		client, upstream := w.connect()
-		send(t, upstream, "what came before the reset")
-		receive(t, client, "what came before the reset")
-		reset(t, upstream)
-		if !w.canReset() {
-			return
-		}
-		expectReset(t, client)
-		w.closed(ReasonUpstreamReset, 1)
 	})
 }
 

@@ -267,31 +267,36 @@ func swapAuthorities(t *testing.T, version uint16) {
 }
 
 // Sessions are resumed as long as the authorities stay.
-func TestSessionTicketsWithAuthorities(t *testing.T) {
+// A session is resumed, unless the authorities have changed since.
+func TestSessionTickets(t *testing.T) {
 	ca := newAuthority(t)
 	path := filepath.Join(t.TempDir(), "ca.pem")
 	write(t, path, pemOf(ca))
-	server := ca.config("127.0.0.1")
-	server.ClientAuth = tls.RequireAndVerifyClientCert
-	config := ca.config("client")
-	config.RootCAs, config.ServerName, config.ClientSessionCache = ca.pool, "127.0.0.1", tls.NewLRUClientSessionCache(1)
-	w := newWay(t, road{listen: "tls://127.0.0.1:0", clientTLS: config, options: Options{ServerTLS: server, ServerFiles: TLSFiles{Authorities: path}}})
-	go echo(w.upstream)
-	for i := range 3 {
-		if i == 2 {
-			write(t, path, append(pemOf(ca), '\n'))
-			reload(t, w.relay.serverTLS)
+	for _, files := range []TLSFiles{{}, {Authorities: path}} {
+		server, config := ca.config("127.0.0.1"), ca.config("client")
+		if files.Authorities != "" {
+			server.ClientAuth = tls.RequireAndVerifyClientCert
 		}
-		c, err := tls.Dial("tcp", w.listener.Addr().String(), config)
-		if err != nil {
-			t.Fatal(err)
+		config.RootCAs, config.ServerName, config.ClientSessionCache = ca.pool, "127.0.0.1", tls.NewLRUClientSessionCache(1)
+		w := newWay(t, road{listen: "tls://127.0.0.1:0", clientTLS: config, options: Options{ServerTLS: server, ServerFiles: files}})
+		go echo(w.upstream)
+		for i := range 3 {
+			changed := i == 2 && files.Authorities != ""
+			if changed {
+				write(t, path, append(pemOf(ca), '\n'))
+				reload(t, w.relay.serverTLS)
+			}
+			c, err := tls.Dial("tcp", w.listener.Addr().String(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			send(t, c, "hello")
+			receive(t, c, "hello")
+			if resumed := c.ConnectionState().DidResume; resumed != (i > 0 && !changed) {
+				t.Errorf("connection %d: resumed %v", i, resumed)
+			}
+			c.Close()
 		}
-		send(t, c, "hello")
-		receive(t, c, "hello")
-		if resumed := c.ConnectionState().DidResume; resumed != (i == 1) {
-			t.Errorf("connection %d: resumed %v", i, resumed)
-		}
-		c.Close()
 	}
 }
 

@@ -378,22 +378,3 @@ func echoOnce(w *way, text string) (serial string, err error) {
 	}
 	return c.ConnectionState().PeerCertificates[0].SerialNumber.String(), nil
 }
-
-func TestSessionTickets(t *testing.T) {
-	a := newAuthority(t)
-	config := &tls.Config{RootCAs: a.pool, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
-	w := newWay(t, road{listen: "tls://127.0.0.1:0", clientTLS: config, options: Options{ServerTLS: a.config("127.0.0.1")}})
-	go echo(w.upstream)
-	for i := range 2 {
-		c, err := tls.Dial("tcp", w.listener.Addr().String(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		send(t, c, "hello")
-		receive(t, c, "hello")
-		if resumed := c.ConnectionState().DidResume; resumed != (i == 1) {
-			t.Errorf("connection %d: resumed %v", i, resumed)
-		}
-		c.Close()
-	}
-}

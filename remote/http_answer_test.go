@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,28 +44,6 @@ func TestRefusedLines(t *testing.T) {
 			t.Errorf("%d %s: OnError was told %v, want %q", c.code, c.body, told, c.told)
 		}
 	}
-}
-
-func TestReportIsRateLimited(t *testing.T) {
-	peer := startHTTPPeer(t)
-	peer.always = status(200, `{"accepted":0,"rejected":[{"line":1,"reason":"bad"}]}`)
-	var mu sync.Mutex
-	var told []string
-	w := open(t, peer.URL+"/", remote.Options{OnError: func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		told = append(told, err.Error())
-		panic("a careless callback")
-	}})
-	for i := range 20 {
-		write(t, w, numbered(i, i+1))
-	}
-	wantLoss(t, "Close", w.Close(), 20, "line 1 of its request: bad")
-	w.Told()
-	if len(told) != 2 || !strings.Contains(told[0], "1 lines refused") || !strings.Contains(told[1], "19 lines refused") {
-		t.Errorf("OnError was told %q", told)
-	}
-	settled(t, w, 20, 0)
 }
 
 // Nothing of these answers is the lines' fault: the caller keeps them.

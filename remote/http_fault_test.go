@@ -42,35 +42,6 @@ func TestRetriesWithinOneWrite(t *testing.T) {
 	}
 }
 
-func TestServerRestart(t *testing.T) {
-	addr := reserve(t)
-	start := func() *httpPeer {
-		peer := newHTTPPeer(t)
-		peer.Listener.Close()
-		l, err := listenAt("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		peer.Listener = l
-		peer.Start()
-		return peer
-	}
-	peer := start()
-	w := open(t, peer.URL+"/", remote.Options{})
-	write(t, w, numbered(0, 2))
-	peer.Close()
-	if n, err := w.Write([]byte(numbered(2, 4))); n != 0 || err == nil {
-		t.Fatalf("Write without a server = %d, %v", n, err)
-	}
-	again := start()
-	write(t, w, numbered(2, 4))
-	again.want(t, numbered(2, 4))
-	settled(t, w, 4, 4)
-	if s := w.Stats(); s.Returned != 2 || s.Connects != 2 {
-		t.Errorf("Stats = %+v", s)
-	}
-}
-
 // A kept connection that the server has closed is replaced within the Write.
 func TestStaleConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

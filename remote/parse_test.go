@@ -81,6 +81,9 @@ func TestParseRetryAfter(t *testing.T) {
 			t.Errorf("parseRetryAfter(%q) = %v, want %v", s, got, want)
 		}
 	}
+	if got := retryAfterOf(http.Header{"Retry-After": {"3", "9", "soon"}}); got != 9*time.Second {
+		t.Errorf("of several the wait is %v, want the longest", got)
+	}
 }
 
 // FuzzFirstPiece: cutting p again and again gives p back, in whole lines, none

@@ -6,30 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/rollwaytest"
 )
-
-// What a slab has passed on counts as written to it, also if it is on disk.
-func TestSpillLineWriter(t *testing.T) {
-	t.Parallel()
-	t.Run("slab and http", func(t *testing.T) {
-		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
-			peer := newKeyedPeer(t)
-			peer.up()
-			dst := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
-			w := openSlab(t, dst)
-			return &rollwaytest.Instance{
-				Writer: w,
-				Delivered: func() []byte { // what slab has passed on is on its way, or on disk
-					flush(t, dst)
-					return peer.bytes()
-				},
-				Ledger: func() rollwaytest.Ledger { return slabLedger(w) },
-			}
-		}})
-	})
-}
 
 // With a folder to spill to, a Writer keeps the whole contract by itself, also
 // while the peer stalls or is away, over every scheme that hears of it: Fail takes

@@ -2,9 +2,7 @@ package remote_test
 
 import (
 	"bytes"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -44,23 +42,6 @@ func TestLineWriter(t *testing.T) {
 		}
 		rollwaytest.TestLineWriter(t, subject)
 	})
-	t.Run("slab and http", func(t *testing.T) {
-		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
-			peer := startHTTPPeer(t)
-			var g gate
-			peer.always = g.serve
-			t.Cleanup(g.heal)
-			w := openSlab(t, open(t, peer.URL+"/", remote.Options{}))
-			return &rollwaytest.Instance{
-				Writer:    w,
-				Delivered: peer.bytes,
-				Ledger:    func() rollwaytest.Ledger { return slabLedger(w) },
-				Stall:     g.stall,
-				Fail:      g.fail,
-				Heal:      g.heal,
-			}
-		}})
-	})
 }
 
 func openSlab(t testing.TB, dst *remote.Writer) *slab.Writer {
@@ -76,45 +57,4 @@ func openSlab(t testing.TB, dst *remote.Writer) *slab.Writer {
 func slabLedger(w *slab.Writer) rollwaytest.Ledger {
 	s := w.Stats()
 	return rollwaytest.Ledger{Ledger: s.Ledger}
-}
-
-// A gate makes an HTTP peer stall or fail.
-type gate struct {
-	mu      sync.Mutex
-	failing bool
-	stalled chan struct{} // closed by heal
-}
-
-func (g *gate) serve(rw http.ResponseWriter, _ *http.Request) {
-	g.mu.Lock()
-	failing, stalled := g.failing, g.stalled
-	g.mu.Unlock()
-	if stalled != nil {
-		<-stalled
-	}
-	if failing {
-		rw.WriteHeader(http.StatusServiceUnavailable)
-	}
-}
-
-func (g *gate) stall() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.stalled = make(chan struct{})
-}
-
-func (g *gate) fail() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.failing = true
-}
-
-func (g *gate) heal() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.failing = false
-	if g.stalled != nil {
-		close(g.stalled)
-		g.stalled = nil
-	}
 }
