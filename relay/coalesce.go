@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// coalescing decides whether a direction lets small pieces accumulate in the socket
-// before it reads them. Each read, write and wake-up has a fixed cost. So while small
-// pieces arrive in close succession and nothing goes the other way, where a client may
-// wait for an answer, the direction sleeps for coalesceFor before it reads. Meanwhile
-// the system does not wake the runtime for each piece.
+// coalescing decides whether a direction lets small pieces accumulate in the socket before
+// it reads them, as each read, write and wake-up has a fixed cost. While small pieces
+// arrive in close succession and nothing goes the other way, where a client may wait for
+// an answer, the direction sleeps for coalesceFor before it reads. Meanwhile the system
+// does not wake the runtime for each piece.
 type coalescing struct {
 	back   uint64    // bytes of the other direction, after the last round
 	small  int       // small rounds counted so far, while not on
@@ -38,9 +38,7 @@ func (p *pump) canCoalesce() bool { return canWait && (p.src.tlsSocket != nil ||
 // that they filled the buffer, so that more may be there already.
 func (p *pump) coalesce(n int, full bool) {
 	g := &p.coalescing
-	if g.waited {
-		g.waits++
-	} else {
+	if g.waits++; !g.waited {
 		g.waits = 0
 	}
 	g.waited = false
@@ -61,9 +59,8 @@ func (p *pump) coalesce(n int, full bool) {
 		return
 	}
 	// The runtime's timers are too coarse for coalesceFor, so this sleep is a system
-	// call. It blocks a thread, and one of the runtime's GOMAXPROCS processors until
-	// the runtime takes that back. So half as many may sleep at a time, or one; the
-	// other directions go on without sleeping.
+	// call, which blocks one of the runtime's GOMAXPROCS processors for a while. So half
+	// as many may sleep at a time, or one.
 	sleeping := &p.conn.relay.sleeping
 	if sleeping.Add(1) <= int32(max(1, runtime.GOMAXPROCS(0)/2)) {
 		p.lowWater(true)
@@ -86,8 +83,13 @@ func (p *pump) shouldWait() bool {
 
 // lowWater sets how many bytes make the source readable: coalesceLowWater if high, else 1.
 func (p *pump) lowWater(high bool) {
-	if p.coalescing.low != high {
-		p.coalescing.low = high
-		p.src.setLowWater(map[bool]int{true: coalesceLowWater, false: 1}[high])
+	if p.coalescing.low == high {
+		return
 	}
+	p.coalescing.low = high
+	mark := 1
+	if high {
+		mark = coalesceLowWater
+	}
+	p.src.setLowWater(mark)
 }

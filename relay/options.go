@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -25,16 +26,16 @@ type Options struct {
 	Routes map[string][]string
 	// Balance chooses the next upstream (default RoundRobin).
 	Balance Balance
-	// HealthInterval is the interval at which the relay connects to each
-	// upstream to check it (default 0: never). In any case an upstream that
-	// cannot be connected to is avoided for 1s at first, at most 30s.
+	// HealthInterval is the interval at which the relay connects to each upstream to
+	// check it (default 0: never). In any case an upstream that cannot be connected to
+	// is avoided for 1s at first, at most 30s.
 	HealthInterval time.Duration
 	// ResolveInterval is the interval of looking up names of upstreams
 	// (default 30s).
 	ResolveInterval time.Duration
 
-	// ServerTLS is for tls listeners. They need a certificate, here or in
-	// ServerFiles. A version below TLS 1.2 is refused.
+	// ServerTLS is for tls listeners, which need a certificate here or in ServerFiles.
+	// A version below TLS 1.2 is refused.
 	ServerTLS *tls.Config
 	// ServerFiles are certificates for clients, and authorities for theirs.
 	ServerFiles TLSFiles
@@ -44,28 +45,25 @@ type Options struct {
 	// ClientFiles are certificates for upstreams, and authorities for theirs.
 	ClientFiles TLSFiles
 
-	// TrustProxy lists the networks of trusted proxies. A connection from there
-	// has to begin with a PROXY header of version 1 or 2, which names the client.
-	// From elsewhere such a header is ordinary bytes (default: none).
+	// TrustProxy lists the networks of trusted proxies. A connection from there has to
+	// begin with a PROXY header of version 1 or 2, which names the client (default: none).
 	TrustProxy []netip.Prefix
 	// SendProxy is the version, 1 or 2, of the PROXY header for upstreams
 	// (default 0: none).
 	SendProxy int
 
-	// MaxConns is the maximum number of open connections; others are reset
-	// (default: as many as the process's limit on descriptors allows, at two for
-	// each connection and each pipe; negative: no limit). New logs a warning if
-	// MaxConns exceeds that, or if the limit allows few.
+	// MaxConns is the maximum number of open connections; others are reset (default: as
+	// many as the process's limit on descriptors allows, at two for each connection and
+	// each pipe; negative: no limit). New warns in Log if MaxConns exceeds that.
 	MaxConns int
 	// MaxConnsPerSource is the maximum for one client address, and with IPv6 for
 	// one /64 (default 0: no limit).
 	MaxConnsPerSource int
 
-	// SocketMemory bounds, roughly, the bytes in the receive buffers of
-	// directions that wait for their destination, so that many slow readers leave
-	// memory to the others (default, on Linux: a sixteenth of the second value of
-	// tcp_mem; negative: no limit). While there is room, the system tunes all
-	// buffers. When there is little, new connections, and directions that begin to
+	// SocketMemory bounds, roughly, the bytes in the receive buffers of directions that
+	// wait for their destination, so that many slow readers leave memory to the others
+	// (default, on Linux: a sixteenth of the second value of tcp_mem; negative: no
+	// limit). When there is little room, new connections, and directions that begin to
 	// wait, get a part of the rest, at least 128 KiB.
 	SocketMemory int64
 
@@ -78,15 +76,13 @@ type Options struct {
 	// IdleTimeout ends a connection on which no byte has moved (default
 	// 1h; negative: never).
 	IdleTimeout time.Duration
-	// StallTimeout resets a connection if one side has accepted nothing for that
-	// long while bytes wait for it (default 5m; negative: never).
+	// StallTimeout resets a connection if one side has accepted nothing for that long
+	// while bytes wait for it (default 5m; negative: never).
 	//
-	// On Linux a side accepts bytes when its system acknowledges them, and on a
-	// unix socket when it reads them. On other Unix systems, without TLS, the
-	// relay's socket counts. On Windows, with TLS outside Linux, and for a
-	// connection without a descriptor that is given to Join, only a completed
-	// write of up to 64 KiB counts: a side that reads less than that in
-	// StallTimeout is reset.
+	// On Linux a side accepts bytes when its system acknowledges them, and on a unix
+	// socket when it reads them. On other Unix systems, without TLS, the relay's socket
+	// counts. Elsewhere, and for a connection without a descriptor that is given to
+	// Join, only a completed write of up to 64 KiB counts.
 	StallTimeout time.Duration
 	// DrainTimeout is how long Close, and Serve when its context ends, wait for
 	// connections to end (default 30s; negative: not at all).
@@ -97,19 +93,16 @@ type Options struct {
 	Log *slog.Logger
 	// Access gets a record for each connection that has ended (default: none).
 	//
-	// The relay does not wait for the handlers of Log and Access. Each has a
-	// queue of 16,384 records and a goroutine that calls it. Stats.Unlogged
-	// counts records that the queue had no room for, for which the handler failed
-	// or panicked, or that were left at Shutdown.
+	// The relay does not wait for the handlers of Log and Access. Each has a queue of
+	// 16,384 records and a goroutine that calls it. Stats.Unlogged counts records that
+	// found no room, that the handler did not take, or that were left at Shutdown.
 	Access *slog.Logger
 
-	noSplice   bool // see relaytune
-	bufferSize int  // see relaytune
-	// maxPipes is the maximum number of pipes: one for 300 descriptors, at most
-	// 128. A direction that gets none copies through a buffer.
-	maxPipes  int
-	grace     time.Duration // drainGrace; longer in tests
-	logQueues []*logQueue   // of Log and Access
+	noSplice   bool          // see relaytune
+	bufferSize int           // see relaytune
+	maxPipes   int           // one for 300 descriptors, at most 128; without one, buffers copy
+	grace      time.Duration // drainGrace; longer in tests
+	logQueues  []*logQueue   // of Log and Access
 }
 
 // Balance is a way to choose among upstreams.
@@ -178,9 +171,4 @@ func (o Options) withDefaults() (Options, error) {
 	return o, errors.Join(errs...)
 }
 
-func defaultTo[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
+func defaultTo[T comparable](field *T, value T) { *field = cmp.Or(*field, value) }

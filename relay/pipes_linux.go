@@ -20,8 +20,7 @@ func (p *pipe) close() {
 
 // Requested capacities of pipes. A large one takes in one call what has accumulated
 // while the relay was not scheduled. A user other than root may have 64 MiB of pipes in
-// all (fs.pipe-user-pages-soft) and only tiny ones beyond that, so few are large: 32
-// large and 96 small ones take 56 MiB.
+// all (fs.pipe-user-pages-soft): 32 large and 96 small ones take 56 MiB.
 const (
 	largePipe     = 1 << 20 // the most that fs.pipe-max-size allows by default
 	smallPipe     = 256 << 10
@@ -39,7 +38,7 @@ type pipes struct {
 	closed bool // guarded by mu
 }
 
-// get returns an empty pipe; nil: there is none, and none may be made.
+// get returns an empty pipe, or nil if no more may be made.
 func (p *pipes) get() *pipe {
 	p.mu.Lock()
 	if n := len(p.free); n > 0 {
@@ -81,7 +80,7 @@ func (p *pipe) resize(sizeBytes int) bool {
 	return err == nil
 }
 
-// countLocked notes that there is a pipe more, or less.
+// countLocked notes that there is one pipe more, or less.
 func (p *pipes) countLocked(one *pipe, n int) {
 	p.open += n
 	if one.large {
@@ -121,8 +120,8 @@ func (p *pipes) forget(gone *pipe) {
 func (p *pipes) trim() {
 	p.mu.Lock()
 	n := min(p.low, len(p.free))
-	spare := append([]*pipe(nil), p.free[:n]...)
-	p.free = append(p.free[:0], p.free[n:]...)
+	spare := slices.Clone(p.free[:n])
+	p.free = slices.Delete(p.free, 0, n)
 	p.low = len(p.free)
 	p.mu.Unlock()
 	for _, s := range spare {

@@ -28,10 +28,9 @@ import (
 //	14      2      length of what follows
 //	16             source, destination, source port, destination port; then TLVs
 //
-// A TLV is type (1), length (2) and value. Ours are authority (02), the name
-// that the client asked for, and ssl (20): client flags (1), verify (4), which
-// is 0 if the client's certificate was verified, and sub-TLVs version (21) and
-// common name (22).
+// A TLV is type (1), length (2) and value. Ours are authority (02), the name that the
+// client asked for, and ssl (20): client flags (1), verify (4), which is 0 if the client's
+// certificate was verified, and sub-TLVs version (21) and common name (22).
 const (
 	proxySignature = "\r\n\r\n\x00\r\nQUIT\n"
 	proxyV2Header  = 16
@@ -61,8 +60,8 @@ func badProxy(format string, args ...any) error {
 	return fmt.Errorf("malformed PROXY header: "+format, args...)
 }
 
-// parseProxy reads the header at the beginning of b, and returns how long it
-// is. errShortProxy says that b may be the beginning of one.
+// parseProxy reads the header at the beginning of b, and returns how long it is.
+// errShortProxy says that b may be the beginning of one.
 func parseProxy(b []byte) (o origin, n int, err error) {
 	switch {
 	case hasPrefixSoFar(b, proxySignature):
@@ -115,10 +114,10 @@ func parseProxyV1(line string) (o origin, err error) {
 	if !four && words[1] != "TCP6" {
 		return o, badProxy("protocol %q", words[1])
 	}
-	if o.from, err = parseProxyAddr(words[2], words[4], four); err != nil {
-		return origin{}, err
+	if o.from, err = parseProxyAddr(words[2], words[4], four); err == nil {
+		o.to, err = parseProxyAddr(words[3], words[5], four)
 	}
-	if o.to, err = parseProxyAddr(words[3], words[5], four); err != nil {
+	if err != nil {
 		return origin{}, err
 	}
 	return o, nil
@@ -173,8 +172,7 @@ func parseProxyV2(b []byte) (o origin, err error) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checkTLVs checks that the TLVs fill the header from at on, and the checksum
-// if there is one.
+// checkTLVs checks that the TLVs fill the header from at on, and a checksum.
 func checkTLVs(header []byte, at int) error {
 	for at < len(header) {
 		if len(header)-at < 3 {
@@ -200,8 +198,7 @@ func checkTLVs(header []byte, at int) error {
 	return nil
 }
 
-// addresses are the client's and the one it connected to, as far as they are
-// known.
+// addresses are the client's and the one it connected to, as far as they are known.
 func (s *peer) addresses() origin {
 	if s.origin != nil && s.origin.from.IsValid() {
 		return *s.origin
@@ -219,8 +216,7 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
 }
 
-// appendProxy appends the header for a client; nil: the relay connects for
-// itself.
+// appendProxy appends the header for a client; nil if the relay connects for itself.
 func appendProxy(dst []byte, version int, client *peer) []byte {
 	var o origin
 	var tlvs []byte

@@ -78,13 +78,30 @@ func New(o Options) (*Relay, error) {
 func (r *Relay) work() {
 	r.workers.Go(r.enforceTimeouts)
 	if slices.ContainsFunc(r.upstreams.all, func(up *upstream) bool { return up.named }) {
-		r.workers.Go(r.resolveAll)
+		r.workers.Go(func() { r.every(r.options.ResolveInterval, r.resolveAll) })
 	}
 	if !r.options.ServerFiles.none() || !r.options.ClientFiles.none() {
-		r.workers.Go(r.reloadRegularly)
+		r.workers.Go(func() { r.every(reloadEvery, func() { r.reloadTLS(false) }) })
 	}
 	if r.options.HealthInterval > 0 {
-		r.workers.Go(r.checkHealth)
+		r.workers.Go(func() {
+			r.checkHealth()
+			r.every(r.options.HealthInterval, r.checkHealth)
+		})
+	}
+}
+
+// every calls do at an interval until the relay stops.
+func (r *Relay) every(interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.stopped.Done():
+			return
+		case <-tick.C:
+			do()
+		}
 	}
 }
 

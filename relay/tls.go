@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"net"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -101,4 +103,116 @@ func (r *Relay) prepareClient(client *peer, overTLS bool) (Reason, error) {
 	}
 	_ = client.socket.SetDeadline(time.Time{})
 	return 0, nil
+}
+
+// A tlsSocket is the socket that a TLS connection reads and writes. After the handshake
+// its reads do not block, so that the relay can wait for bytes without a call that holds
+// its buffer.
+type tlsSocket struct {
+	net.Conn
+	raw      syscall.RawConn
+	first    []byte      // read from the socket before TLS
+	blocking bool        // reads wait; so it is until the handshake is done
+	fd       uintptr     // once reads do not wait: valid during a callback of raw.Read
+	shut     bool        // raw.Read has failed; fd is not valid any more
+	more     atomic.Bool // another write follows the next one
+
+	buffers   *buffers // of the relay, for ahead
+	readAhead *buffer  // read from the socket for TLS; nil: nothing is
+	unread    []byte   // what TLS has not read of it
+
+	onBlocked func()      // called when the socket accepts nothing now, while pumping is set
+	pumping   atomic.Bool // the direction to this peer is in a write, or waits for TLS before one
+
+	out struct { // of the Write under way; TLS has one at a time
+		try   func(fd uintptr) bool
+		p     []byte // what is left of it
+		flags int
+		err   error
+	}
+}
+
+// errWouldBlock is returned by a read when there is nothing to read yet. For TLS it is an
+// expired deadline, after which it can go on.
+var errWouldBlock net.Error = wouldBlock{}
+
+type wouldBlock struct{}
+
+func (wouldBlock) Error() string   { return "nothing to read yet" }
+func (wouldBlock) Timeout() bool   { return true }
+func (wouldBlock) Temporary() bool { return true }
+
+func newTLSSocket(socket net.Conn, raw syscall.RawConn, first []byte) *tlsSocket {
+	return &tlsSocket{Conn: socket, raw: raw, first: first, blocking: true}
+}
+
+// Read is called by TLS, on behalf of one goroutine at a time.
+func (w *tlsSocket) Read(p []byte) (int, error) {
+	if len(w.first) > 0 {
+		n := copy(p, w.first)
+		if w.first = w.first[n:]; len(w.first) == 0 {
+			w.first = nil
+		}
+		return n, nil
+	}
+	if w.blocking {
+		return w.Conn.Read(p)
+	}
+	if len(w.unread) == 0 {
+		w.releaseReadAhead()
+		switch {
+		case w.shut:
+			return 0, errWouldBlock
+		case len(p) >= smallRead:
+			return readSocket(w.fd, p)
+		}
+		b := w.buffers.get()
+		n, err := readSocket(w.fd, b.b)
+		if n == 0 {
+			w.buffers.put(b)
+			return 0, err
+		}
+		w.readAhead, w.unread = b, b.b[:n]
+	}
+	n := copy(p, w.unread)
+	w.unread = w.unread[n:]
+	return n, nil
+}
+
+// smallRead is less than TLS asks for once it has seen a large record. While records are
+// small, one read of the socket returns many of them.
+const smallRead = 4 << 10
+
+// releaseReadAhead puts the buffer back and discards the bytes left in it.
+func (w *tlsSocket) releaseReadAhead() {
+	if w.readAhead != nil {
+		w.buffers.put(w.readAhead)
+		w.readAhead, w.unread = nil, nil
+	}
+}
+
+// Write is called by TLS, record by record.
+func (w *tlsSocket) Write(p []byte) (int, error) {
+	if w.blocking {
+		return w.Conn.Write(p)
+	}
+	return w.write(p, w.more.Load())
+}
+
+// maxRecord is how many bytes a record of TLS carries at most.
+const maxRecord = 16 << 10
+
+// write writes b. TLS records are sent together: all but the last are held back until
+// the last is written.
+func (s *peer) write(b []byte) (n int, err error) {
+	if s.tlsSocket != nil && len(b) > maxRecord {
+		s.tlsSocket.more.Store(true)
+		n, err = s.conn.Write(b[:(len(b)-1)/maxRecord*maxRecord])
+		s.tlsSocket.more.Store(false)
+		if err != nil {
+			return n, err
+		}
+	}
+	m, err := s.conn.Write(b[n:])
+	return n + m, err
 }

@@ -14,16 +14,15 @@ import (
 	"time"
 )
 
-// TLSFiles are PEM files that New reads. A Relay reads them again every ten seconds,
-// and in [Relay.Reload]. A change applies to the handshakes that follow; connections
-// go on. A session that former authorities vouched for is not resumed. If any
-// of the files cannot be used, all that was read before stays in force.
+// TLSFiles are PEM files that New reads. A Relay reads them again every ten seconds, and in
+// [Relay.Reload]. A change applies to the handshakes that follow; connections go on. A
+// session that former authorities vouched for is not resumed. If a file cannot be used,
+// all that was read before stays in force.
 type TLSFiles struct {
-	// Certificates are shown to the peer: the first that suits it, and to a
-	// client that none suits the very first.
+	// Certificates are shown to the peer: the first that suits it, otherwise the first.
 	Certificates []KeyPair
-	// Authorities is a file of certificates that vouch for the peer. Clients
-	// then have to show a certificate.
+	// Authorities is a file of certificates that vouch for the peer. Clients then have
+	// to show a certificate.
 	Authorities string
 }
 
@@ -139,20 +138,6 @@ func (r *Relay) Reload() {
 	r.reloadTLS(true)
 }
 
-// reloadRegularly reads the files until the relay stops.
-func (r *Relay) reloadRegularly() {
-	tick := time.NewTicker(reloadEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-r.stopped.Done():
-			return
-		case <-tick.C:
-			r.reloadTLS(false)
-		}
-	}
-}
-
 // reloadTLS logs changes, each error once, and if asked every result.
 func (r *Relay) reloadTLS(asked bool) {
 	for _, t := range []*reloadedTLS{r.serverTLS, r.clientTLS} {
@@ -177,7 +162,7 @@ func (r *Relay) reloadTLS(asked bool) {
 	}
 }
 
-// notAfter is when the first certificate expires, zero if there is none.
+// notAfter is when the first certificate expires; zero without one.
 func (r *reloadedTLS) notAfter() (first time.Time) {
 	for _, c := range r.config.Load().Certificates {
 		if c.Leaf != nil && (first.IsZero() || c.Leaf.NotAfter.Before(first)) {

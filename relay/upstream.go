@@ -1,10 +1,12 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"slices"
@@ -17,7 +19,7 @@ import (
 type upstream struct {
 	address
 	clientTLS *reloadedTLS // nil without TLS
-	named     bool         // the host has to be looked up
+	named     bool         // the host needs a lookup
 
 	looking sync.Mutex // held during the first lookup of the host
 
@@ -67,8 +69,7 @@ func newUpstreams(o Options, clientTLS *reloadedTLS) (*upstreams, error) {
 	return u, errors.Join(errs...)
 }
 
-// add returns the upstreams of URLs, which share what they have in common with
-// those before.
+// add returns the upstreams of URLs. Equal ones are one upstream.
 func (u *upstreams) add(urls []string, errs *[]error) (list []*upstream) {
 	for _, url := range urls {
 		a, err := parseAddress(url, false)
@@ -99,8 +100,7 @@ func newUpstream(a address, clientTLS *reloadedTLS) *upstream {
 	return up
 }
 
-// candidates returns the endpoints of a group in the order in which they are to
-// be tried: those that are well first.
+// candidates returns the endpoints of a group in the order in which they are tried.
 func (r *Relay) candidates(ctx context.Context, g *group) (list []*endpoint, err error) {
 	var errs []error
 	for _, up := range g.upstreams {
@@ -116,23 +116,21 @@ func (r *Relay) candidates(ctx context.Context, g *group) (list []*endpoint, err
 	turn := int((g.next.Add(1) - 1) % uint64(len(list)))
 	list = append(list[turn:len(list):len(list)], list[:turn]...)
 	now := time.Now()
-	slices.SortStableFunc(list, func(a, b *endpoint) int {
-		if x, y := a.isDown(now), b.isDown(now); x != y {
-			if x {
-				return 1
-			}
-			return -1
+	rank := func(e *endpoint) (n int64) {
+		if e.isDown(now) {
+			n = math.MaxInt32
 		}
 		if r.options.Balance == LeastConnections {
-			return int(a.active.Load()) - int(b.active.Load())
+			n += int64(e.active.Load())
 		}
-		return 0
-	})
+		return n
+	}
+	slices.SortStableFunc(list, func(a, b *endpoint) int { return cmp.Compare(rank(a), rank(b)) })
 	return list, nil
 }
 
-// dial connects an upstream for a client: the first that can be reached. The
-// endpoint's count of connections includes the new one.
+// dial connects an upstream for a client: the first that can be reached. It counts the
+// connection in the endpoint.
 func (r *Relay) dial(ctx context.Context, g *group, client *peer) (peer, *endpoint, error) {
 	list, err := r.candidates(ctx, g)
 	if err != nil {
@@ -158,8 +156,8 @@ func (r *Relay) dial(ctx context.Context, g *group, client *peer) (peer, *endpoi
 	return peer{}, nil, errors.Join(errs...)
 }
 
-// dialEndpoint connects, and does what comes before a client's first byte;
-// client is nil for a check of health.
+// dialEndpoint connects, and does what comes before a client's first byte. client is nil for
+// a health check.
 func (r *Relay) dialEndpoint(ctx context.Context, e *endpoint, client *peer) (s peer, err error) {
 	e.dials.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, r.options.DialTimeout)

@@ -197,6 +197,7 @@ func TestSpillFlush(t *testing.T) {
 	spill.Sync = true
 	w := open(t, peer.url(), remote.Options{Spill: spill})
 	write(t, w, numbered(0, 7))
+	eventually(t, "the peer is seen to be away", func() bool { return w.Stats().Failing })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := w.Flush(ctx); !errors.Is(err, line.ErrPending) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "7 lines wait in") || !strings.Contains(err.Error(), "refused") {

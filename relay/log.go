@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"sync"
 	"time"
@@ -101,4 +102,84 @@ func (q *logQueue) count() (handed, unlogged uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.handed, q.unlogged
+}
+
+// limitedLog logs each message at most once a second, with the number of those it has
+// suppressed. It is safe for concurrent use.
+type limitedLog struct {
+	to *slog.Logger
+
+	mu    sync.Mutex
+	notes map[string]*limitedNote // guarded by mu; by message
+}
+
+type limitedNote struct {
+	last time.Time
+	held int
+}
+
+const logEvery = time.Second
+
+func (l *limitedLog) log(level slog.Level, msg string, args ...any) {
+	l.mu.Lock()
+	n := l.notes[msg]
+	if n == nil {
+		n = new(limitedNote)
+		l.notes[msg] = n
+	}
+	now := time.Now()
+	if now.Sub(n.last) < logEvery {
+		n.held++
+		l.mu.Unlock()
+		return
+	}
+	held := n.held
+	*n = limitedNote{last: now}
+	l.mu.Unlock()
+	if held > 0 {
+		args = append(args, slog.Int("held_back", held))
+	}
+	l.to.Log(background, level, msg, args...)
+}
+
+// name is the peer's address in records: that of a trusted proxy's client, if there is one.
+func (s *peer) name() string {
+	if s.origin != nil && s.origin.from.IsValid() {
+		return s.origin.from.String()
+	}
+	return s.socket.RemoteAddr().String()
+}
+
+// logAccess writes the record of a connection that has ended.
+func (r *Relay) logAccess(c *conn) {
+	if r.options.Access == nil {
+		return
+	}
+	copied := "buffers"
+	if c.up.spliced || c.down.spliced {
+		copied = "splice"
+	}
+	attrs := []slog.Attr{
+		slog.String("client", c.client.name()),
+		slog.String("upstream", c.upstream.name()),
+		slog.String("reason", Reason(c.reason.Load()).String()),
+		slog.Uint64("bytes_up", c.up.bytes.Load()),
+		slog.Uint64("bytes_down", c.down.bytes.Load()),
+		slog.Duration("duration", time.Since(c.start)),
+		slog.String("copy", copied),
+	}
+	if c.firstByte > 0 {
+		attrs = append(attrs, slog.Duration("first_byte", c.firstByte))
+	}
+	if t, ok := c.client.conn.(*tls.Conn); ok {
+		state := t.ConnectionState()
+		attrs = append(attrs, slog.String("tls", tls.VersionName(state.Version)))
+		if state.ServerName != "" {
+			attrs = append(attrs, slog.String("server_name", state.ServerName))
+		}
+		if len(state.PeerCertificates) > 0 {
+			attrs = append(attrs, slog.String("client_cert", state.PeerCertificates[0].Subject.String()))
+		}
+	}
+	r.options.Access.LogAttrs(background, slog.LevelInfo, "connection", attrs...)
 }
