@@ -1,5 +1,4 @@
-// Package fetch has commands get what tests need from a registry. It is for tests
-// and tools.
+// Package fetch runs commands that download what tests need. It is for tests and tools.
 package fetch
 
 import (
@@ -12,19 +11,17 @@ import (
 	"time"
 )
 
-// pauses are waited out between attempts: a registry, or the way to it, fails now
-// and then.
+// pauses are those between attempts: a registry fails now and then.
 var pauses = []time.Duration{3 * time.Second, 15 * time.Second, time.Minute}
 
-// Into has a command put files into a new folder, which it is run in, and gives
-// that the name dir once the command has ended well. A command that fails is run
-// [Again], in another folder.
+// Into runs a command in a new folder, into which it puts files, and renames that to dir
+// once the command succeeds. A command that fails is run [Again], in another folder.
 func Into(dir string, install func(part string) *exec.Cmd) error {
 	return Again(func() error { return once(dir, install) })
 }
 
-// Again calls try until it returns nil, a few times and with pauses. That a
-// program is not there is no reason to try again.
+// Again calls try until it returns nil, a few times and with pauses, unless a program is
+// missing.
 func Again(try func() error) error {
 	err := try()
 	for n := 0; err != nil && !errors.Is(err, exec.ErrNotFound) && n < len(pauses); n++ {

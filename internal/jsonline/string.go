@@ -1,6 +1,5 @@
-// Package jsonline holds the append functions that every part of Rollway uses
-// to write and read the canonical line: one JSON object, one line. All of them
-// take and return the destination slice, allocate only when it must grow, and
+// Package jsonline writes parts of the canonical line: one JSON object on one line. Its
+// functions take and return the destination slice, allocate only when it must grow, and
 // never fail.
 package jsonline
 

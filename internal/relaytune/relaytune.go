@@ -1,5 +1,5 @@
-// Package relaytune changes how package relay copies bytes. The recommended settings
-// are its zero values: only benchmarks, and flags for operators, set others.
+// Package relaytune changes how package relay copies bytes. Only benchmarks, and flags for
+// operators, change its zero values.
 package relaytune
 
 // These are read by relay.New.
