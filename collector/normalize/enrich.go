@@ -229,8 +229,8 @@ func ReadAs(name string) (slot string, seldom bool) {
 	if k <= keyOther {
 		return k.String(), false
 	}
-	if keys[k].rank == ofParts {
+	if seconds[k].rank == ofParts {
 		return "", false
 	}
-	return keys[k].slot.String(), keys[k].rank == 3
+	return seconds[k].slot.String(), seconds[k].rank == 3
 }

@@ -136,7 +136,7 @@ func (n *Normalizer) takeMember(key key, name, value jsonwalk.Span, compact bool
 			return
 		}
 	}
-	if !n.fill(key, value) && !n.wait(key, name, value) {
+	if key == keyOther || !n.fill(key, value) && !n.wait(key, name, value) {
 		n.ev.fault = n.addAttr(name, value, compact)
 	}
 }

@@ -59,85 +59,103 @@ const (
 // ofParts is the rank of objects of which only parts have a slot, see takeParts.
 const ofParts = 4
 
-// keys are the names that are read.
-var keys = [numKeys]struct {
-	names  string
-	slot   key // of a second name, with its
+// seconds tells of the keys above keyOther.
+var seconds = [numKeys]struct {
+	slot   key
 	rank   uint8
 	beside key // what the event must have for it to count; 0: nothing
 }{
-	keyTime:    {names: "time timestamp ts @timestamp"},
-	keyLevel:   {names: "level severity lvl"},
-	keyMsg:     {names: "msg message log body"},
-	keyService: {names: "service app service.name"},
-	keyLogger:  {names: "logger"},
-	keySource:  {names: "source"},
-	keyTraceID: {names: "trace_id traceId trace.id"},
-	keySpanID:  {names: "span_id spanId span.id"},
-	keyError:   {names: "error"},
-	keyAttrs:   {names: "metadata attributes context attrs"},
-	keyFields:  {names: "fields"},
-
-	keyTrace:        {"trace", keyTraceID, ofParts, 0},
-	keySpan:         {"span", keySpanID, ofParts, 0},
-	keyTime2:        {"@t _time Time Timestamp asctime date datetime eventTime event_time time_iso8601 timeMillis __REALTIME_TIMESTAMP", keyTime, 2, 0},
-	keyInstant:      {"instant", keyTime, 2, 0},
-	keyLevel2:       {"@l @level LEVEL Level SeverityText detected_level log.level logLevel log_level loglevel severityText severity_text", keyLevel, 2, 0},
-	keyPythonLevel:  {"levelname", keyLevel, 2, 0},
-	keyMonologLevel: {"level_name", keyLevel, 2, 0},
-	keyNetLevel:     {"LogLevel", keyLevel, 2, 0},
-	keySeverity:     {"SEVERITY Severity SeverityNumber severityNumber severity_number", keyLevel, 2, 0},
-	keyPriority:     {"PRIORITY", keyLevel, 2, 0},
-	keyMsg2:         {"@m @message _msg MESSAGE Message RenderedMessage formattedMessage", keyMsg, 2, 0},
-	keyMsgInFields:  {"", keyMsg, 2, 0},
-	keyShort:        {"short_message", keyMsg, 2, 0},
-	keyMsg3:         {"@mt MessageTemplate event", keyMsg, 3, 0},
-	keyService2:     {"SYSLOG_IDENTIFIER serviceName service_name", keyService, 2, 0},
-	keyLogger2:      {"@module SourceContext log.logger loggerName logger_name", keyLogger, 2, 0},
-	keyName:         {"name", keyLogger, 3, keyPythonLevel},
-	keyChannel:      {"channel", keyLogger, 3, keyMonologLevel},
-	keyCategory:     {"Category", keyLogger, 3, keyNetLevel},
-	keyTarget:       {"target", keyLogger, 3, keyMsgInFields},
-	keyTraceID2:     {"@tr TraceID TraceId dd.trace_id otelTraceID traceID traceid", keyTraceID, 2, 0},
-	keySpanID2:      {"@sp SpanID SpanId dd.span_id otelSpanID spanID spanid", keySpanID, 2, 0},
-}
-
-type nameOfKey struct {
-	name string
-	key  key
-}
-
-const keyTableSize = 512
-
-// keyTable finds the names by a hash, with open addressing. Most other names meet a
-// free place at once.
-var keyTable = func() (table [keyTableSize]nameOfKey) {
-	for k := range keys {
-		for _, name := range strings.Fields(keys[k].names) {
-			at := keyHash([]byte(name))
-			for table[at].name != "" {
-				at = (at + 1) % keyTableSize
-			}
-			table[at] = nameOfKey{name, key(k)}
-		}
-	}
-	return table
-}()
-
-func keyHash(name []byte) uint {
-	n := len(name)
-	return (uint(n)*67 + uint(name[0])*19 + uint(name[n/2])*7 + uint(name[n-1])) % keyTableSize
+	keyTrace:        {keyTraceID, ofParts, 0},
+	keySpan:         {keySpanID, ofParts, 0},
+	keyTime2:        {keyTime, 2, 0},
+	keyInstant:      {keyTime, 2, 0},
+	keyLevel2:       {keyLevel, 2, 0},
+	keyPythonLevel:  {keyLevel, 2, 0},
+	keyMonologLevel: {keyLevel, 2, 0},
+	keyNetLevel:     {keyLevel, 2, 0},
+	keySeverity:     {keyLevel, 2, 0},
+	keyPriority:     {keyLevel, 2, 0},
+	keyMsg2:         {keyMsg, 2, 0},
+	keyMsgInFields:  {keyMsg, 2, 0},
+	keyShort:        {keyMsg, 2, 0},
+	keyMsg3:         {keyMsg, 3, 0},
+	keyService2:     {keyService, 2, 0},
+	keyLogger2:      {keyLogger, 2, 0},
+	keyName:         {keyLogger, 3, keyPythonLevel},
+	keyChannel:      {keyLogger, 3, keyMonologLevel},
+	keyCategory:     {keyLogger, 3, keyNetLevel},
+	keyTarget:       {keyLogger, 3, keyMsgInFields},
+	keyTraceID2:     {keyTraceID, 2, 0},
+	keySpanID2:      {keySpanID, 2, 0},
 }
 
 // lookup returns the key of a name.
 func lookup(name []byte) key {
-	if len(name) == 0 {
-		return keyOther
-	}
-	for at := keyHash(name); keyTable[at].name != ""; at = (at + 1) % keyTableSize {
-		if keyTable[at].name == string(name) {
-			return keyTable[at].key
-		}
+	switch string(name) {
+	case "time", "timestamp", "ts", "@timestamp":
+		return keyTime
+	case "level", "severity", "lvl":
+		return keyLevel
+	case "msg", "message", "log", "body":
+		return keyMsg
+	case "service", "app", "service.name":
+		return keyService
+	case "logger":
+		return keyLogger
+	case "source":
+		return keySource
+	case "trace_id", "traceId", "trace.id":
+		return keyTraceID
+	case "span_id", "spanId", "span.id":
+		return keySpanID
+	case "error":
+		return keyError
+	case "metadata", "attributes", "context", "attrs":
+		return keyAttrs
+	case "fields":
+		return keyFields
+	case "@t", "_time", "Time", "Timestamp", "asctime", "date", "datetime", "eventTime", "event_time", "time_iso8601", "timeMillis", "__REALTIME_TIMESTAMP":
+		return keyTime2
+	case "instant":
+		return keyInstant
+	case "@l", "@level", "LEVEL", "Level", "SeverityText", "detected_level", "log.level", "logLevel", "log_level", "loglevel", "severityText", "severity_text":
+		return keyLevel2
+	case "levelname":
+		return keyPythonLevel
+	case "level_name":
+		return keyMonologLevel
+	case "LogLevel":
+		return keyNetLevel
+	case "SEVERITY", "Severity", "SeverityNumber", "severityNumber", "severity_number":
+		return keySeverity
+	case "PRIORITY":
+		return keyPriority
+	case "@m", "@message", "_msg", "MESSAGE", "Message", "RenderedMessage", "formattedMessage":
+		return keyMsg2
+	case "short_message":
+		return keyShort
+	case "@mt", "MessageTemplate", "event":
+		return keyMsg3
+	case "SYSLOG_IDENTIFIER", "serviceName", "service_name":
+		return keyService2
+	case "@module", "SourceContext", "log.logger", "loggerName", "logger_name":
+		return keyLogger2
+	case "name":
+		return keyName
+	case "channel":
+		return keyChannel
+	case "Category":
+		return keyCategory
+	case "target":
+		return keyTarget
+	case "trace":
+		return keyTrace
+	case "span":
+		return keySpan
+	case "@tr", "TraceID", "TraceId", "dd.trace_id", "otelTraceID", "traceID", "traceid":
+		return keyTraceID2
+	case "@sp", "SpanID", "SpanId", "dd.span_id", "otelSpanID", "spanID", "spanid":
+		return keySpanID2
 	}
 	return keyOther
 }
@@ -155,11 +173,15 @@ var slotNames = [numSlots]string{
 
 // String is the name that a slot has in a line; "" for other keys.
 func (k key) String() string {
-	if k >= numSlots {
+	switch {
+	case k >= numSlots:
 		return ""
+	case k == keyTime:
+		return "time"
+	case k == keyLevel:
+		return "level"
 	}
-	name, _, _ := strings.Cut(keys[k].names, " ")
-	return name
+	return strings.Trim(slotNames[k], `,":`)
 }
 
 // scope tells where the members of an object are looked up.

@@ -46,7 +46,7 @@ func (n *Normalizer) settle() {
 	for rank := uint8(2); rank <= 3; rank++ {
 		for i := range l.n {
 			m := &l.list[i]
-			if k := &keys[m.key]; k.rank == rank && (k.beside == 0 || l.seen&(1<<(k.beside-keyOther)) != 0) {
+			if k := &seconds[m.key]; k.rank == rank && (k.beside == 0 || l.seen&(1<<(k.beside-keyOther)) != 0) {
 				placed[i] = n.fillSecond(m)
 			}
 		}
@@ -68,7 +68,7 @@ const earliest = 100_000_000 // March 1973
 
 // fillSecond is fill for a second name.
 func (n *Normalizer) fillSecond(m *lateMember) bool {
-	slot := keys[m.key].slot
+	slot := seconds[m.key].slot
 	if n.ev.filled&(1<<slot) != 0 {
 		return false
 	}

@@ -113,35 +113,28 @@ func (c *Checker) Space(b []byte, i int) int {
 // CheckString returns the end of the string whose first quote is b[i].
 func CheckString(b []byte, i int) (end int) {
 	for i++; ; {
-		i = special(b, i)
+		for i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
+			// A borrow may mark bytes after the first one that is marked, none before.
+			if marks := quotesAndSlashes(w) | (w-ones*' ')&^w&highs; marks != 0 {
+				i += bits.TrailingZeros64(marks) / 8
+				break
+			}
+			i += 8
+		}
+		for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= ' ' {
+			i++
+		}
 		switch {
-		case i >= len(b):
+		case i >= len(b) || b[i] < ' ':
 			return -1
 		case b[i] == '"':
 			return i + 1
-		case b[i] == '\\':
-			if i = checkEscape(b, i); i < 0 {
-				return -1
-			}
-		default: // a control byte
+		}
+		if i = checkEscape(b, i); i < 0 {
 			return -1
 		}
 	}
-}
-
-// special returns the index of the next quote, backslash or control byte.
-func special(b []byte, i int) int {
-	for ; i+8 <= len(b); i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
-		// A borrow may mark bytes after the first one that is marked, none before.
-		if marks := quotesAndSlashes(w) | (w-ones*' ')&^w&highs; marks != 0 {
-			return i + bits.TrailingZeros64(marks)/8
-		}
-	}
-	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= ' ' {
-		i++
-	}
-	return i
 }
 
 const (

@@ -204,21 +204,27 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// TestSpecialFindsTheFirst at each place of a word, whatever is around it.
-func TestSpecialFindsTheFirst(t *testing.T) {
+// TestCheckString: a quote, an escape or a control byte at each place of a word, whatever
+// is around it.
+func TestCheckString(t *testing.T) {
 	plain := []byte("ab\x7fcd é☃!#[] \u2028xyz,0123456789")
-	for _, stop := range []byte("\"\\\x00\x01\x1f\n") {
+	for stop, length := range map[string]int{`"`: 1, `\n"`: 3, `\x"`: -1, "\x00": -1, "\x1f": -1, "\n": -1, "": -1} {
 		for at := range len(plain) + 1 {
-			text := slices.Concat(plain[:at], []byte{stop}, plain[at:], []byte("\"\\\x00"))
 			for from := 0; from <= at; from++ {
-				if got := special(text, from); got != at {
-					t.Fatalf("%q at %d, from %d: found at %d", stop, at, from, got)
+				text := slices.Concat([]byte{'"'}, plain[from:at], []byte(stop), plain[at:])
+				want := -1
+				if length > 0 {
+					want = 1 + at - from + length
+				}
+				if stop == `\n"` {
+					text = slices.Concat([]byte{'"'}, plain[from:at], []byte(`\n`), plain[at:], []byte(`"`))
+					want = len(text)
+				}
+				if got := CheckString(text, 0); got != want {
+					t.Fatalf("%q: %d, want %d", text, got, want)
 				}
 			}
 		}
-	}
-	if got := special(plain, 0); got != len(plain) {
-		t.Errorf("found at %d in %q", got, plain)
 	}
 }
 
