@@ -39,7 +39,7 @@ type Program struct {
 	byField  []*networks  // by addresses in events
 	rules    []rule
 	redacts  bool   // one of them does
-	late     []rule // renames of nothing: what is added behind rules if there is none, by with
+	late     []rule // renames of nothing: what is added after the rules if there is none, with
 }
 
 var _ normalize.Enricher = (*Program)(nil)

@@ -237,7 +237,7 @@ func TestNetworkFile(t *testing.T) {
 		"":                                  "must begin with a line of names",
 		"ip,site\n":                         "the first of them network",
 		"network\n":                         "must begin with a line of names",
-		"network,a,a\n":                     "a stands there twice",
+		"network,a,a\n":                     "a is there twice",
 		"network,level\n":                   "level is a key of every line",
 		"network,tenant\n":                  "the attribute tenant is what tokens and addresses say already",
 		"network,a\n10.0.0.1/8,x\n":         "networks.csv:2: 10.0.0.1/8 has bits beyond its length: the network is 10.0.0.0/8",

@@ -2,12 +2,14 @@ package enrich
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-// hole stands in a template for what varies.
+// hole replaces what varies in a template.
 const hole = "<*>"
 
 // maxTemplate is how many bytes of a message its template is made of.
@@ -194,29 +196,27 @@ func isBlank(c byte) bool  { return c == ' ' || c == '\t' || c == '\r' }
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80 }
 func isWord(c byte) bool   { return isLetter(c) || jsonwalk.IsDigit(c) }
 
-// sum is the FNV-1a hash of 64 bits of a template and, behind a zero byte, the
-// type of an exception, if there is one.
+// sum is the FNV-1a hash of 64 bits of a template and, after a zero byte, the type of an
+// exception, if there is one.
 func sum(template, exception []byte) uint64 {
-	const prime = 1099511628211
-	h := uint64(14695981039346656037)
-	for _, c := range template {
-		h = (h ^ uint64(c)) * prime
-	}
+	h := fnv1a(14695981039346656037, template)
 	if len(exception) > 0 {
-		h *= prime // of a zero byte
-		for _, c := range exception {
-			h = (h ^ uint64(c)) * prime
-		}
+		h = fnv1a(fnv1a(h, []byte{0}), exception)
+	}
+	return h
+}
+
+func fnv1a(h uint64, b []byte) uint64 {
+	for _, c := range b {
+		h = (h ^ uint64(c)) * 1099511628211
 	}
 	return h
 }
 
 // appendHex appends h in 16 digits.
 func appendHex(dst []byte, h uint64) []byte {
-	for shift := 60; shift >= 0; shift -= 4 {
-		dst = append(dst, "0123456789abcdef"[h>>shift&15])
-	}
-	return dst
+	var b [8]byte
+	return hex.AppendEncode(dst, binary.BigEndian.AppendUint64(b[:0], h))
 }
 
 // appendFingerprint adds the fingerprint of a line to its attrs, unless it has
@@ -224,27 +224,27 @@ func appendHex(dst []byte, h uint64) []byte {
 func appendFingerprint(line []byte, s *normalize.Scratch) []byte {
 	s.Template = s.Template[:0] // the template, then the exception
 	exception := 0
-	m := jsonwalk.Members(line, 0)
-	for attrs := false; !attrs && nextUpToAttrs(&m); {
-		switch string(m.RawName()) {
+	attrs := false
+	for m := (members{line: line, top: true}); m.next(); {
+		switch string(m.name) {
 		case `"msg"`:
-			s.Template = appendTemplate(s.Template, plain(m.RawValue(), &s.Text))
+			s.Template = appendTemplate(s.Template, plain(m.raw(), &s.Text))
 			exception = len(s.Template)
 		case `"error"`:
-			s.Template = appendException(s.Template, m.RawValue(), &s.Text)
-		case `"attrs"`: // the last one
+			s.Template = appendException(s.Template, m.raw(), &s.Text)
+		case `"attrs"`:
 			attrs = true
-			for a := jsonwalk.Members(line, m.Value.Start); a.Next(); {
-				switch string(plain(a.RawName(), &s.Text)) {
+			for a := (members{line: line, at: m.value}); a.next(); {
+				switch string(plain(a.name, &s.Text)) {
 				case Fingerprint:
 					return line
 				case "exception.type":
-					if line[a.Value.Start] == '"' && len(s.Template) == exception {
-						s.Template = appendTemplate(s.Template, plain(a.RawValue(), &s.Text))
+					if line[a.value] == '"' && len(s.Template) == exception {
+						s.Template = appendTemplate(s.Template, plain(a.raw(), &s.Text))
 					}
 				case "exception":
-					if line[a.Value.Start] == '{' && len(s.Template) == exception {
-						s.Template = appendException(s.Template, a.RawValue(), &s.Text)
+					if line[a.value] == '{' && len(s.Template) == exception {
+						s.Template = appendException(s.Template, a.raw(), &s.Text)
 					}
 				}
 			}
@@ -253,14 +253,7 @@ func appendFingerprint(line []byte, s *normalize.Scratch) []byte {
 	if len(s.Template) == 0 {
 		return line
 	}
-	// Attrs are the last member, so the fingerprint goes before the last brace
-	// or the last two.
-	if string(m.RawName()) == `"attrs"` {
-		line = append(line[:len(line)-2], ',')
-	} else {
-		line = append(line[:len(line)-1], `,"attrs":{`...)
-	}
-	line = append(line, `"fingerprint":"`...)
+	line = append(openAttrs(line, attrs), `"fingerprint":"`...)
 	line = appendHex(line, sum(s.Template[:exception], s.Template[exception:]))
 	return append(line, `"}}`...)
 }
@@ -279,9 +272,9 @@ func appendException(dst, value []byte, buf *[]byte) []byte {
 		}
 	case '{':
 		for _, key := range exceptionKeys {
-			for k := jsonwalk.Members(value, 0); k.Next(); {
-				if value[k.Value.Start] == '"' && jsonwalk.Equal(k.RawName(), key) {
-					return appendTemplate(dst, plain(k.RawValue(), buf))
+			for k := (members{line: value}); k.next(); {
+				if value[k.value] == '"' && jsonwalk.Equal(k.name, key) {
+					return appendTemplate(dst, plain(k.raw(), buf))
 				}
 			}
 		}

@@ -52,7 +52,7 @@ func newKeys(text string, secret bool) ([]key, error) {
 	return keys, nil
 }
 
-// expand adds the key, and what it means where ** stands for nothing.
+// expand adds the key, and what it means where ** is nothing.
 func expand(keys []key, text string, attrs bool) []key {
 	keys = append(keys, key{text, strings.Contains(text, "*"), attrs})
 	if rest, found := strings.CutPrefix(text, "**."); found {

@@ -198,7 +198,7 @@ func (l *loader) attribute(k *yaml.Node, key, by string, name ...string) bool {
 	return true
 }
 
-// reserve is attribute for one that a key stands for.
+// reserve is attribute for the one that a key adds.
 func (l *loader) reserve(k *yaml.Node, name, key string) bool {
 	return l.attribute(k, key, "what "+key+" adds", name)
 }

@@ -16,22 +16,29 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// maxRules is how many rules there may be.
-const maxRules = 1000
+const (
+	maxRules = 1000
+	fewRules = 2 // so few that it does not pay to note the names of an event for their expressions
+)
 
-// verbs are the rules with what each takes beside where.
+// verbs are the actions with what each takes beside where, and what it must be given.
 var verbs = []struct {
 	name   string
 	action action
 	keys   []string
+	enough func(given map[string]bool) bool
+	wanted string
 }{
-	{"drop", drop, []string{"where", "key", "match"}},
-	{"keep", keep, []string{"where", "key", "match"}},
-	{"remove", remove, []string{"where", "key", "match"}},
-	{"only", only, []string{"where", "key"}},
-	{"rename", rename, []string{"where", "from", "to"}},
-	{"redact", redact, []string{"where", "key", "match", "with"}},
+	{"drop", drop, []string{"where", "key", "match"}, someEvents, "where or match is wanted: which events"},
+	{"keep", keep, []string{"where", "key", "match"}, someEvents, "where or match is wanted: which events"},
+	{"remove", remove, []string{"where", "key", "match"}, someKey, "key is wanted: which values"},
+	{"only", only, []string{"where", "key"}, someKey, "key is wanted: which values"},
+	{"rename", rename, []string{"where", "from", "to"}, func(g map[string]bool) bool { return g["from"] && g["to"] }, "from and to are wanted"},
+	{"redact", redact, []string{"where", "key", "match", "with"}, func(g map[string]bool) bool { return g["key"] || g["match"] }, "key or match is wanted: which values, or what in them"},
 }
+
+func someEvents(given map[string]bool) bool { return given["where"] || given["match"] }
+func someKey(given map[string]bool) bool    { return given["key"] }
 
 func (l *loader) rules(n *yaml.Node) {
 	if n.Kind != yaml.SequenceNode {
@@ -57,8 +64,8 @@ func (l *loader) rules(n *yaml.Node) {
 	l.lateDefaults()
 	for i := range p.rules {
 		r := &p.rules[i]
-		r.needs = needsOf(slices.Concat(r.keys, r.from))
-		if r.where != nil {
+		r.needs = needsOf(r.keys)
+		if r.where != nil && len(p.rules) > fewRules {
 			for _, name := range r.where.Requires() {
 				r.asks.add(lastPart([]byte(name)), lastBit)
 			}
@@ -69,7 +76,7 @@ func (l *loader) rules(n *yaml.Node) {
 			p.hashAt = i + 1 // a secret leaves no trace in it
 		case only:
 			for _, name := range append(slices.Sorted(maps.Keys(l.names)), "time_suspect", "received") {
-				p.rules[i].keys = append(p.rules[i].keys, key{text: lower(name), attrs: true})
+				r.keys = append(r.keys, key{text: lower(name), attrs: true})
 			}
 		}
 	}
@@ -111,9 +118,7 @@ func (l *loader) rule(n *yaml.Node, r *rule) bool {
 			return
 		}
 		verb = name
-		i := slices.Index(known, name) - 1
-		r.action = verbs[i].action
-		l.body(v, "rules."+name, verbs[i].keys, r)
+		l.body(v, slices.Index(known, name)-1, r)
 	})
 	if verb == "" && len(l.errors) == before {
 		l.fail(n, "rules", "a rule is one of %s", strings.Join(known[1:], ", "))
@@ -121,20 +126,19 @@ func (l *loader) rule(n *yaml.Node, r *rule) bool {
 	return len(l.errors) == before
 }
 
-// body reads what a rule takes.
-func (l *loader) body(n *yaml.Node, section string, keys []string, r *rule) {
-	given := make(map[string]bool)
+// body reads what a rule takes that is verbs[verb].
+func (l *loader) body(n *yaml.Node, verb int, r *rule) {
+	do := &verbs[verb]
+	r.action = do.action
+	section, given := "rules."+do.name, make(map[string]bool)
 	with := "[REDACTED]"
 	before := len(l.errors)
-	l.mapping(n, section, keys, func(name string, k, v *yaml.Node) {
+	l.mapping(n, section, do.keys, func(name string, k, v *yaml.Node) {
 		given[name] = true
 		at := section + "." + name
 		switch name {
-		case "key":
+		case "key", "from":
 			r.keys = l.keys(v, at, r.action == redact)
-			return
-		case "from":
-			r.from = l.keys(v, at, false)
 			return
 		}
 		if v.Kind != yaml.ScalarNode || v.Tag != "!!str" {
@@ -159,19 +163,12 @@ func (l *loader) body(n *yaml.Node, section string, keys []string, r *rule) {
 	// Text of a configuration may hold bytes that are not UTF-8 only if YAML let
 	// them pass; a line must not.
 	r.withText = []byte(strings.ToValidUTF8(with, "\uFFFD"))
-	switch {
-	case r.action <= keep && !given["where"] && !given["match"]:
+	if !do.enough(given) {
 		hint := ""
-		if given["key"] {
+		if r.action <= keep && given["key"] {
 			hint = "; to take a value out of events use remove, to keep some only use only"
 		}
-		l.fail(n, section, "where or match is wanted: which events%s", hint)
-	case (r.action == remove || r.action == only) && !given["key"]:
-		l.fail(n, section, "key is wanted: which values")
-	case r.action == redact && !given["key"] && !given["match"]:
-		l.fail(n, section, "key or match is wanted: which values, or what in them")
-	case r.action == rename && (!given["from"] || !given["to"]):
-		l.fail(n, section, "from and to are wanted")
+		l.fail(n, section, "%s%s", do.wanted, hint)
 	}
 }
 

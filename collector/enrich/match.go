@@ -164,7 +164,7 @@ func (m *matcher) may(text []byte) bool {
 // in reports whether text, in valid UTF-8, holds a match.
 func (m *matcher) in(text []byte) bool { return m.may(text) && m.re.Match(text) }
 
-// next returns the first match in text that begins at pos or behind it, as
+// next returns the first match in text that begins at pos or after it, as
 // FindAll would find it after one that ended at pos; start is -1 if there is
 // none.
 func (m *matcher) next(text []byte, pos int) (start, end int) {

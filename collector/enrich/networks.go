@@ -9,9 +9,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rollway/rollway/collector/forwarded"
 	"github.com/rollway/rollway/collector/normalize"
 )
 
@@ -58,6 +60,37 @@ func (n *networks) add(p netip.Prefix, x *normalize.Extras) bool {
 		slices.SortFunc(*list, func(a, b int) int { return b - a })
 	}
 	return true
+}
+
+// addByField adds to the line what the networks say of the addresses in its fields.
+// The names were reserved in Begin.
+func (p *Program) addByField(line []byte, s *normalize.Scratch) []byte {
+	for _, table := range p.byField {
+		addr, has := table.field.address(line, s)
+		if !has {
+			continue
+		}
+		if found := table.find(addr); found != nil {
+			_, has := attrsOf(line)
+			line = found.AppendTo(openAttrs(line, has))
+			line = append(line[:len(line)-1], "}}"...)
+		}
+	}
+	return line
+}
+
+// address returns the address in the first value that the keys of a rename select, with
+// or without a port; false if that is no address.
+func (r *rule) address(line []byte, s *normalize.Scratch) (addr netip.Addr, has bool) {
+	w := rewriter{rule: r, src: line, path: s.Path[:0], text: &s.Text}
+	w.line()
+	s.Path = w.path
+	if !w.found || line[w.value.Start] != '"' {
+		return addr, false
+	}
+	// Nothing of the text is kept, and a string of its own would be allocated.
+	text := plain(w.value.Of(line), &s.Text)
+	return forwarded.ParseNode(unsafe.String(unsafe.SliceData(text), len(text)))
 }
 
 // parseNetwork reads a network, or an address, which is one of itself alone.
@@ -120,7 +153,7 @@ func (l *loader) networksBy(n *yaml.Node, section, by string) *networks {
 			}
 			l.fail(v, key, "%s is wanted", wanted)
 		case name == "field":
-			table.field = &rule{action: rename, from: l.keys(v, key, false)}
+			table.field = &rule{action: rename, keys: l.keys(v, key, false)}
 		default:
 			if err := l.networkFile(table, v, key, by); err != nil {
 				l.fail(v, key, "%v", err)
@@ -186,7 +219,7 @@ func (l *loader) networkFile(table *networks, at *yaml.Node, key, by string) err
 		case name == "" || len(name) > maxName:
 			return fmt.Errorf("%s:1: a name has 1 to %d bytes", at.Value, maxName)
 		case slices.Contains(names[:i], name):
-			return fmt.Errorf("%s:1: %s stands there twice", at.Value, name)
+			return fmt.Errorf("%s:1: %s is there twice", at.Value, name)
 		case !l.attribute(at, key+" "+at.Value+":1", by, name):
 			return nil // it was told
 		}

@@ -2,15 +2,15 @@ package enrich
 
 import (
 	"bytes"
-	"strconv"
+	"slices"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-// A rewriter is one walk of a rule through a line. What the rule leaves as it
-// is was not copied when the walk ends without a change.
+// A rewriter is one walk of a rule through a line. While the rule has changed nothing,
+// nothing is copied.
 type rewriter struct {
 	rule   *rule
 	src    []byte
@@ -20,13 +20,24 @@ type rewriter struct {
 	path    []byte // of the member that the walk is at
 	text    *[]byte
 	attrs   bool // the walk is below attrs
-	target  int  // of rename: where the name of the member to be left out begins
 	suffix  int  // the last that a redacted name of an attribute got; 1: none, but there was one
 	changed bool
 
-	look  bool // the walk is only to find out whether something matches
-	found bool
+	look  bool // the walk only finds out whether something matches
+	found bool // by look, or the member of a rename
+
+	name, value jsonwalk.Span // of the member that a rename has found
+	attribute   bool          // it is one, and not inside one or elsewhere
 }
+
+// part says what the members of an object are.
+type part uint8
+
+const (
+	ofLine  part = iota // time, level, …
+	ofAttrs             // the attributes
+	below               // what is in values
+)
 
 // other is the one of two buffers that own is not.
 func other(own *[]byte, s *normalize.Scratch) *[]byte {
@@ -40,11 +51,12 @@ func other(own *[]byte, s *normalize.Scratch) *[]byte {
 // that of line, or another.
 func (r *rule) rewrite(line []byte, own *[]byte, s *normalize.Scratch) ([]byte, *[]byte) {
 	dst, before := other(own, s), &line[0]
-	w := rewriter{rule: r, src: line, dst: (*dst)[:0], path: s.Path[:0], text: &s.Text, target: -1}
+	w := rewriter{rule: r, src: line, dst: (*dst)[:0], path: s.Path[:0], text: &s.Text}
+	w.line()
 	if r.action == rename {
 		line = w.rename()
-	} else {
-		line = w.run()
+	} else if w.changed {
+		line = w.rest()
 	}
 	s.Path = w.path
 	*dst = w.dst
@@ -54,20 +66,19 @@ func (r *rule) rewrite(line []byte, own *[]byte, s *normalize.Scratch) ([]byte, 
 	return line, own
 }
 
-// found reports whether the rule's expression matches in what its keys select.
-func (r *rule) found(line []byte, s *normalize.Scratch) bool {
-	w := rewriter{rule: r, src: line, path: s.Path[:0], text: &s.Text, target: -1, look: true}
-	w.top()
+// finds reports whether the rule's expression matches in what its keys select.
+func (r *rule) finds(line []byte, s *normalize.Scratch) bool {
+	w := rewriter{rule: r, src: line, path: s.Path[:0], text: &s.Text, look: true}
+	w.line()
 	s.Path = w.path
 	return w.found
 }
 
-// run walks through all of the line.
-func (w *rewriter) run() []byte {
-	w.top()
-	if !w.changed {
-		return w.src
-	}
+// line walks through all of the line.
+func (w *rewriter) line() { w.object(0, len(w.rule.keys) == 0, ofLine) }
+
+// rest returns the line with what is left of src.
+func (w *rewriter) rest() []byte {
 	w.flush(len(w.src))
 	if before, empty := bytes.CutSuffix(w.dst, []byte(`,"attrs":{}}`)); empty {
 		w.dst = append(before, '}')
@@ -75,139 +86,134 @@ func (w *rewriter) run() []byte {
 	return w.dst
 }
 
-// top walks through the members of the line itself.
-func (w *rewriter) top() {
-	src := w.src
-	for i := 1; src[i] != '}' && !w.found; {
-		if src[i] == ',' {
-			i++
-		}
-		name, nameEnd := i, jsonwalk.SkipValue(src, i)
-		value := nameEnd + 1
-		switch string(src[name:nameEnd]) {
-		case `"time"`, `"level"`:
-			i = jsonwalk.SkipValue(src, value)
-			continue
-		case `"attrs"`:
-			w.attrs = true
-			if w.rule.action == remove && w.rule.selectsAll() {
-				w.leave(name-1, jsonwalk.SkipValue(src, value))
-				return
-			}
-			w.path = w.path[:0]
-			w.object(value, len(w.rule.keys) == 0 && w.rule.action != only, true)
-			return // it is the last
-		}
-		if w.rule.action == only {
-			i = jsonwalk.SkipValue(src, value)
-			continue
-		}
-		w.path = append(w.path[:0], src[name+1:nameEnd-1]...)
-		selected := len(w.rule.keys) == 0 || w.rule.selects(w.path, false)
-		// A key of the line is behind the time: there is always a comma before it.
-		if selected && w.rule.action == remove || name == w.target {
-			end := jsonwalk.SkipValue(src, value)
-			if name == w.target || w.matches(value, end) {
-				w.leave(name-1, end)
-			}
-			i = end
-			continue
-		}
-		i = w.value(value, selected)
-	}
-	w.path = w.path[:0]
-}
-
 // selectsAll reports whether all attributes are selected whatever their names.
 func (r *rule) selectsAll() bool {
-	if r.match != nil {
-		return false
-	}
-	for i := range r.keys {
-		if r.keys[i].text == "**" {
-			return true
-		}
-	}
-	return false
+	return r.match == nil && slices.ContainsFunc(r.keys, func(k key) bool { return k.text == "**" })
 }
 
-// object walks through the members of the object at src[i], and returns the
-// index behind it. selected tells that the object itself is selected, first that
-// its members are the attributes.
-func (w *rewriter) object(i int, selected, first bool) int {
+// object walks through the members of the object at src[i], and returns its end.
+// selected tells that the object itself is selected.
+func (w *rewriter) object(i int, selected bool, in part) int {
 	src, r := w.src, w.rule
-	above := len(w.path)
-	kept := false
-	i++
-	for src[i] != '}' && !w.found {
+	above, kept := len(w.path), false
+	for i++; src[i] != '}' && !w.found; w.path = w.path[:above] {
 		if src[i] == ',' {
 			i++
 		}
 		name, nameEnd := i, jsonwalk.SkipValue(src, i)
 		value := nameEnd + 1
-		chosen := selected
-		if !chosen {
-			chosen = w.enter(src[name:nameEnd], first)
+		if in == ofLine {
+			if end := w.special(name, nameEnd); end > 0 {
+				i, kept = end, true
+				continue
+			}
 		}
-		leave := name == w.target
-		end := -1
+		chosen := selected || w.enter(src[name:nameEnd], in)
+		end := 0
 		switch {
-		case leave:
+		case r.action == rename:
+			end = w.seek(name, nameEnd, chosen, in)
 		case r.action == remove && chosen:
+			if end = jsonwalk.SkipValue(src, value); w.matches(value, end) {
+				w.leaveMember(name, end, kept)
+			} else {
+				kept = true
+			}
+		case r.action == only && !chosen && !w.leads(value):
 			end = jsonwalk.SkipValue(src, value)
-			leave = w.matches(value, end)
-		case r.action == only && !chosen:
-			w.path = append(w.path, '.')
-			leave = src[value] != '{' && src[value] != '[' || !r.leads(w.path)
-			w.path = w.path[:len(w.path)-1]
-		}
-		switch {
-		case leave:
-			if end < 0 {
-				end = jsonwalk.SkipValue(src, value)
-			}
 			w.leaveMember(name, end, kept)
-		case end >= 0 || r.action == only && chosen:
-			kept = true
-			if end < 0 {
-				end = jsonwalk.SkipValue(src, value)
-			}
+		case r.action == only && chosen:
+			end, kept = jsonwalk.SkipValue(src, value), true
 		default:
 			kept = true
-			if len(r.keys) == 0 {
-				w.name(name, nameEnd, first)
+			if len(r.keys) == 0 && in != ofLine {
+				w.redactName(name, nameEnd, in == ofAttrs)
 			}
-			end = w.value(value, chosen)
+			end = w.walkValue(value, chosen)
 		}
 		i = end
-		w.path = w.path[:above]
 	}
 	return i + 1
+}
+
+// special walks through a member of the line that keys do not select, or none of them
+// alone, and returns its end; 0: it is another.
+func (w *rewriter) special(name, nameEnd int) (end int) {
+	r, value := w.rule, nameEnd+1
+	switch string(w.src[name:nameEnd]) {
+	case `"time"`, `"level"`:
+	case `"attrs"`:
+		if r.action == remove && r.selectsAll() {
+			end = jsonwalk.SkipValue(w.src, value)
+			w.leaveMember(name, end, true)
+			return end
+		}
+		w.attrs = true
+		end = w.object(value, len(r.keys) == 0 && r.action != only, ofAttrs)
+		w.attrs = false
+		return end
+	default:
+		if r.action != only {
+			return 0
+		}
+	}
+	return jsonwalk.SkipValue(w.src, value)
+}
+
+// seek looks for the member of a rename, and returns the end of the value.
+func (w *rewriter) seek(name, nameEnd int, chosen bool, in part) (end int) {
+	if !chosen && w.src[nameEnd+1] == '{' {
+		return w.object(nameEnd+1, false, below)
+	}
+	end = jsonwalk.SkipValue(w.src, nameEnd+1)
+	if chosen {
+		w.name, w.value = jsonwalk.Span{Start: name, End: nameEnd}, jsonwalk.Span{Start: nameEnd + 1, End: end}
+		w.attribute, w.found = in == ofAttrs, true
+	}
+	return end
+}
+
+// leads reports whether something in the value at src[i], whose path is w.path, may be
+// selected.
+func (w *rewriter) leads(i int) bool {
+	w.path = append(w.path, '.')
+	leads := (w.src[i] == '{' || w.src[i] == '[') && w.rule.leads(w.path)
+	w.path = w.path[:len(w.path)-1]
+	return leads
 }
 
 // enter appends a name to the path and reports whether the member is selected.
 // An attribute whose name got a suffix, as there was one before it, is selected
 // by the name that it came with too.
-func (w *rewriter) enter(raw []byte, attribute bool) bool {
-	if !attribute {
+func (w *rewriter) enter(raw []byte, in part) bool {
+	if in == below {
 		w.path = append(w.path, '.')
 	}
 	w.path = appendLower(w.path, plain(raw, w.text))
 	if w.rule.selects(w.path, w.attrs) {
 		return true
 	}
-	if !attribute {
+	if in != ofAttrs || w.rule.action == rename {
 		return false
 	}
-	i := len(w.path)
-	for i > 0 && jsonwalk.IsDigit(w.path[i-1]) {
-		i--
-	}
-	return i > 0 && i < len(w.path) && w.path[i-1] == '_' && w.rule.selects(w.path[:i-1], w.attrs)
+	stem := withoutSuffix(w.path)
+	return len(stem) < len(w.path) && w.rule.selects(stem, w.attrs)
 }
 
-// value walks through the value at src[i] and returns the index behind it.
-func (w *rewriter) value(i int, selected bool) int {
+// withoutSuffix returns the name before _ and a number, or all of it.
+func withoutSuffix(name []byte) []byte {
+	i := len(name)
+	for i > 0 && jsonwalk.IsDigit(name[i-1]) {
+		i--
+	}
+	if i > 0 && i < len(name) && name[i-1] == '_' {
+		return name[:i-1]
+	}
+	return name
+}
+
+// walkValue walks through the value at src[i] and returns its end.
+func (w *rewriter) walkValue(i int, selected bool) int {
 	src, r := w.src, w.rule
 	if selected && r.match == nil && r.action == redact {
 		end := jsonwalk.SkipValue(src, i)
@@ -216,19 +222,19 @@ func (w *rewriter) value(i int, selected bool) int {
 	}
 	switch src[i] {
 	case '{':
-		return w.object(i, selected, false)
+		return w.object(i, selected, below)
 	case '[':
 		return w.list(i, selected)
 	}
 	end := jsonwalk.SkipValue(src, i)
-	if selected && r.match != nil && r.action != remove && r.action != rename {
+	if selected && r.match != nil && r.action != remove {
 		w.scalar(i, end)
 	}
 	return end
 }
 
 // list walks through the elements of the list at src[i], which have its path, and
-// returns the index behind it.
+// returns its end.
 func (w *rewriter) list(i int, selected bool) int {
 	src, kept := w.src, false
 	i++
@@ -243,7 +249,7 @@ func (w *rewriter) list(i int, selected bool) int {
 			continue
 		}
 		kept = true
-		i = w.value(i, selected)
+		i = w.walkValue(i, selected)
 	}
 	return i + 1
 }
@@ -295,9 +301,9 @@ func appendEscaped(dst, s []byte) []byte {
 	return dst[:start+n]
 }
 
-// name replaces matches in the name of a member. A name of an attribute stays
-// the only one of its kind.
-func (w *rewriter) name(i, end int, attribute bool) {
+// redactName replaces matches in the name of a member. A name of an attribute stays the
+// only one of its kind.
+func (w *rewriter) redactName(i, end int, attribute bool) {
 	m := w.rule.match
 	if m == nil {
 		return
@@ -333,8 +339,8 @@ func (w *rewriter) matches(i, end int) bool {
 		return true
 	}
 	r := rule{action: redact, match: w.rule.match}
-	look := rewriter{rule: &r, src: w.src, path: w.path, text: w.text, target: -1, look: true}
-	look.value(i, true)
+	look := rewriter{rule: &r, src: w.src, path: w.path, text: w.text, look: true}
+	look.walkValue(i, true)
 	return look.found
 }
 
@@ -366,69 +372,10 @@ func (w *rewriter) leaveMember(name, end int, kept bool) {
 		w.leave(name, end+1)
 	case kept && w.copied < name:
 		w.leave(name-1, end)
-	case kept: // those between were left out, each with the comma behind it
+	case kept: // those between were left out, each with the comma after it
 		w.dst = bytes.TrimSuffix(w.dst, []byte{','})
 		w.leave(name, end)
 	default:
 		w.leave(name, end)
-	}
-}
-
-// hasAttr reports whether the line has an attribute of the name, a JSON string.
-func hasAttr(line, name []byte, buf *[]byte) bool {
-	m, has := attrsOf(line)
-	if !has {
-		return false
-	}
-	var own []byte
-	want := plain(name, &own)
-	for m.Next() {
-		if string(plain(m.RawName(), buf)) == string(want) {
-			return true
-		}
-	}
-	return false
-}
-
-// nextUpToAttrs goes to the next member of a line. Those of attrs, the last one,
-// are not looked at.
-func nextUpToAttrs(m *jsonwalk.Walk) bool {
-	if !m.NextName() {
-		return false
-	}
-	if string(m.RawName()) == `"attrs"` {
-		m.SetEnd(-1)
-		return true
-	}
-	return m.SkipValue()
-}
-
-// plain returns the text of a JSON string, in buf if it has escapes.
-func plain(raw []byte, buf *[]byte) (text []byte) {
-	text, *buf = jsonwalk.Text(raw, *buf)
-	return text
-}
-
-// attrsOf returns the attributes of a line.
-func attrsOf(line []byte) (jsonwalk.Walk, bool) {
-	for m := jsonwalk.Members(line, 0); nextUpToAttrs(&m); {
-		if string(m.RawName()) == `"attrs"` {
-			return jsonwalk.Members(line, m.Value.Start), true
-		}
-	}
-	return jsonwalk.Walk{}, false
-}
-
-// appendUnique gives the name dst[start:], a JSON string, the first suffix from
-// _k on with which the line has no attribute, and returns which that was.
-func appendUnique(dst []byte, start int, line []byte, k int, buf *[]byte) ([]byte, int) {
-	end := len(dst) - 1
-	for k = max(k, 2); ; k++ {
-		dst = append(dst[:end], '_')
-		dst = strconv.AppendInt(dst, int64(k), 10)
-		dst = append(dst, '"')
-		if !hasAttr(line, dst[start:], buf) {
-			return dst, k
-		}
 	}
 }

@@ -1,6 +1,8 @@
 package enrich
 
 import (
+	"slices"
+
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/query"
 )
@@ -22,15 +24,14 @@ type rule struct {
 	name   string
 	action action
 	where  *query.Query // which events it is for; nil: all
-	keys   []key        // which values; none: all
+	keys   []key        // which values, of rename the first of which; none: all
 	match  *matcher     // what in them; nil: all of it
-	needs  needs        // of keys or from
+	needs  needs        // of keys
 	asks   needs        // of where
 
 	with     []byte // what replaces a value, as JSON
 	withText []byte // what replaces a match
 
-	from []key  // of rename: the value of which
 	to   []byte // of rename: its new name as JSON
 	slot string // of rename: the key of the line that to is; "": it is an attribute
 
@@ -44,9 +45,9 @@ type rule struct {
 func (r *rule) decides(line []byte, seen *seen, s *normalize.Scratch) (dropped bool) {
 	switch r.action {
 	case drop:
-		return r.applies(line, seen, &s.Text) && (r.match == nil || !r.idle(line, seen, &s.Text) && r.found(line, s))
+		return r.applies(line, seen, &s.Text) && (r.match == nil || !r.idle(line, seen, &s.Text) && r.finds(line, s))
 	case keep:
-		return !r.applies(line, seen, &s.Text) || r.match != nil && (r.idle(line, seen, &s.Text) || !r.found(line, s))
+		return !r.applies(line, seen, &s.Text) || r.match != nil && (r.idle(line, seen, &s.Text) || !r.finds(line, s))
 	}
 	return false
 }
@@ -70,20 +71,10 @@ func (r *rule) applies(line []byte, seen *seen, buf *[]byte) bool {
 // selects reports whether a key of the rule is for path. inAttrs tells that it
 // is below attrs.
 func (r *rule) selects(path []byte, inAttrs bool) bool {
-	for i := range r.keys {
-		if k := &r.keys[i]; (inAttrs || !k.attrs) && k.is(path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.keys, func(k key) bool { return (inAttrs || !k.attrs) && k.is(path) })
 }
 
 // leads reports whether a key of the rule may be for something below path.
 func (r *rule) leads(path []byte) bool {
-	for i := range r.keys {
-		if r.keys[i].leads(path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.keys, func(k key) bool { return k.leads(path) })
 }

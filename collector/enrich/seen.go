@@ -120,12 +120,8 @@ func (s *seen) add(name []byte) {
 		h = hashOf(first)
 	}
 	s.set(firstBit(h))
-	i := len(last)
-	for i > 0 && jsonwalk.IsDigit(last[i-1]) {
-		i--
-	}
-	if i > 0 && i < len(last) && last[i-1] == '_' {
-		h := hashOf(last[:i-1])
+	if stem := withoutSuffix(last); len(stem) < len(last) {
+		h := hashOf(stem)
 		s.set(lastBit(h))
 		if len(first) == len(name) { // else the suffix is not in it
 			s.set(firstBit(h))
