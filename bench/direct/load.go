@@ -80,16 +80,14 @@ func (l load) run(d Design, c Config, dir string) (measure.Sample, error) {
 	}
 	ready.Wait()
 	runtime.GC()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	meter := measure.StartMeter()
+	gauge := measure.StartGauge()
 	start = time.Now()
 	close(begin)
 	done.Wait()
-	caller := time.Since(start)
-	runtime.ReadMemStats(&after)
+	n := l.goroutines * l.each
+	caller, cycles, pause := gauge.Sample(n)
 	closeErr := logger.Close()
-	took, own, others := meter.Read()
+	sample, _, _ := gauge.Sample(n)
 	if closeErr != nil {
 		return measure.Sample{}, fmt.Errorf("close: %w", closeErr)
 	}
@@ -102,17 +100,13 @@ func (l load) run(d Design, c Config, dir string) (measure.Sample, error) {
 		"flushes": float64(f.Flushes), "write_mean": float64(f.Write.Mean), "write_p99": float64(f.Write.P99),
 		"write_max": float64(f.Write.Max), "memory": float64(f.Memory),
 	})
-	n := float64(l.goroutines * l.each)
-	extra["mb_s"] = extra["accepted"] * float64(l.size) / caller.Seconds() / 1e6
-	extra["gc_cycles"] = float64(after.NumGC - before.NumGC)
-	extra["gc_pause_ns"] = float64(after.PauseTotalNs - before.PauseTotalNs)
-	extra["seconds"], extra["buffer"] = caller.Seconds(), float64(c.BufferSize)
-	return measure.Sample{
-		Library: d.Name, Ops: int(n),
-		NsPerOp: float64(took) / n, CallerNs: float64(caller) / n, CPUNsPerOp: float64(own) / n,
-		AllocsPerOp: float64(after.Mallocs-before.Mallocs) / n, BytesPerOp: float64(after.TotalAlloc-before.TotalAlloc) / n,
-		OthersPct: others, Extra: extra,
-	}, nil
+	seconds := caller.NsPerOp * float64(n) / 1e9
+	extra["mb_s"] = extra["accepted"] * float64(l.size) / seconds / 1e6
+	extra["gc_cycles"], extra["gc_pause_ns"] = float64(cycles), float64(pause)
+	extra["seconds"], extra["buffer"] = seconds, float64(c.BufferSize)
+	sample.Library, sample.Extra = d.Name, extra
+	sample.CallerNs, sample.AllocsPerOp, sample.BytesPerOp = caller.NsPerOp, caller.AllocsPerOp, caller.BytesPerOp // without Close
+	return sample, nil
 }
 
 // outcome reads the file back.

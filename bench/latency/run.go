@@ -60,9 +60,7 @@ func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample
 		defer all[i].alarm.Close()
 	}
 	spin := pace.SpinOf(producers, period)
-	meter := measure.StartMeter()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	gauge := measure.StartGauge()
 	var wg sync.WaitGroup
 	for p := range all {
 		// Their lines are due in turn, not all at the same moment.
@@ -70,8 +68,7 @@ func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample
 		wg.Go(func() { all[p].produce(out.Writer, p, perProducer, first, period, spin) })
 	}
 	wg.Wait()
-	_, own, others := meter.Read()
-	runtime.ReadMemStats(&after)
+	sample, _, _ := gauge.Sample(perProducer * producers)
 	if err := out.Close(); err != nil {
 		return measure.Sample{}, fmt.Errorf("close: %w", err)
 	}
@@ -104,16 +101,8 @@ func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample
 		extra[name+"_p999"] = float64(h.Quantile(0.999))
 		extra[name+"_max"] = float64(h.Max())
 	}
-	per := func(total float64) float64 { return total / float64(sent) }
-	return measure.Sample{
-		Ops:         int(sent),
-		NsPerOp:     extra["call_p50"],
-		CPUNsPerOp:  per(float64(own)),
-		AllocsPerOp: per(float64(after.Mallocs - before.Mallocs)),
-		BytesPerOp:  per(float64(after.TotalAlloc - before.TotalAlloc)),
-		OthersPct:   others,
-		Extra:       extra,
-	}, nil
+	sample.NsPerOp, sample.Extra = extra["call_p50"], extra
+	return sample, nil
 }
 
 // produce writes n lines, the k-th due at first + k periods.

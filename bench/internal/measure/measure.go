@@ -174,6 +174,32 @@ func (m Meter) Read() (took, own time.Duration, othersPct float64) {
 	return took, own, othersPct
 }
 
+// A Gauge is a Meter that counts what this process allocates too.
+type Gauge struct {
+	Meter
+	before runtime.MemStats
+}
+
+// StartGauge starts a Gauge.
+func StartGauge() *Gauge {
+	g := new(Gauge)
+	runtime.ReadMemStats(&g.before)
+	g.Meter = StartMeter()
+	return g
+}
+
+// Sample is what ops operations took until now, and the collections meanwhile.
+func (g *Gauge) Sample(ops int) (s Sample, cycles uint32, pause time.Duration) {
+	took, own, others := g.Read()
+	var after runtime.MemStats
+	runtime.ReadMemStats(&after)
+	n := float64(ops)
+	return Sample{
+		Ops: ops, NsPerOp: float64(took) / n, CPUNsPerOp: float64(own) / n, OthersPct: others,
+		AllocsPerOp: float64(after.Mallocs-g.before.Mallocs) / n, BytesPerOp: float64(after.TotalAlloc-g.before.TotalAlloc) / n,
+	}, after.NumGC - g.before.NumGC, time.Duration(after.PauseTotalNs - g.before.PauseTotalNs)
+}
+
 func (s Subject) wrap(err error) error {
 	return fmt.Errorf("%s/%s/%s: %w", s.Case, s.Library, s.Mode, err)
 }
@@ -220,12 +246,10 @@ func measureOnce(s Subject, ops int) (Sample, error) {
 	}
 	ready.Wait()
 	runtime.GC()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	meter := StartMeter()
+	gauge := StartGauge()
 	close(start)
 	done.Wait()
-	caller := time.Since(meter.begin)
+	caller := time.Since(gauge.begin)
 	total := ops + s.Goroutines*(each/20+1)
 	extra := map[string]float64{}
 	add := func(step func(ops int) (map[string]float64, error)) error {
@@ -239,20 +263,8 @@ func measureOnce(s Subject, ops int) (Sample, error) {
 	if err := add(run.Finish); err != nil {
 		return Sample{}, err
 	}
-	took, own, others := meter.Read()
-	runtime.ReadMemStats(&after)
-	if err := add(run.Verify); err != nil {
-		return Sample{}, err
-	}
-	per := func(total float64) float64 { return total / float64(ops) }
-	return Sample{
-		Case: s.Case, Library: s.Library, Mode: s.Mode, Ops: ops,
-		NsPerOp:     per(float64(took)),
-		CallerNs:    per(float64(caller)),
-		CPUNsPerOp:  per(float64(own)),
-		AllocsPerOp: per(float64(after.Mallocs - before.Mallocs)),
-		BytesPerOp:  per(float64(after.TotalAlloc - before.TotalAlloc)),
-		OthersPct:   others,
-		Extra:       extra,
-	}, nil
+	sample, _, _ := gauge.Sample(ops)
+	sample.Case, sample.Library, sample.Mode = s.Case, s.Library, s.Mode
+	sample.CallerNs, sample.Extra = float64(caller)/float64(ops), extra
+	return sample, add(run.Verify)
 }
