@@ -9,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -34,7 +33,8 @@ var ownEndpoints = []struct{ pattern, does string }{
 // handler routes requests. errorLog gets the errors of collecting metrics.
 func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	mux := http.NewServeMux()
-	route := func(path string, h http.Handler) { mux.Handle(path, c.measured(path, h)) }
+	inTime := c.config.Timeouts.Write
+	route := func(path string, h http.Handler) { mux.Handle(path, c.measured(path, inTime, h)) }
 	hosts := strings.Fields(c.config.Hosts)
 	if host, _, err := net.SplitHostPort(c.config.Listen); err == nil && host != "" {
 		hosts = append(hosts, host)
@@ -43,20 +43,21 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 		hosts = append(hosts, name)
 	}
 	take := func(path string, h http.Handler) {
-		route(path, c.answerInTime(pagesByHost(h, query.Guard(h, hosts...))))
+		route(path, pagesByHost(h, query.Guard(h, hosts...)))
 	}
 	reading := func(h http.Handler) http.Handler { return c.readers(query.Guard(h, hosts...)) }
 	take("/api/logs", c.receiver)
 	c.routeReceivers(take)
-	route("/api/query", reading(http.HandlerFunc(c.api.ServeQuery)))
-	mux.Handle("/api/tail", reading(http.HandlerFunc(c.api.ServeTail))) // as long as its client likes
-	route("/api/ledger", c.answerInTime(reading(readOnly(http.HandlerFunc(c.serveLedger)))))
+	// These set deadlines of their own.
+	mux.Handle("/api/query", c.measured("/api/query", 0, reading(http.HandlerFunc(c.api.ServeQuery))))
+	mux.Handle("/api/tail", reading(http.HandlerFunc(c.api.ServeTail)))
+	route("/api/ledger", reading(readOnly(http.HandlerFunc(c.serveLedger))))
 	// Prometheus comes by whatever name its target has, and what it gets are counts.
-	route("/metrics", c.answerInTime(c.readers(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog})))))
-	route("/healthz", c.answerInTime(readOnly(http.HandlerFunc(c.serveHealth))))
-	route("/readyz", c.answerInTime(readOnly(http.HandlerFunc(c.serveReady))))
-	mux.Handle("/{$}", c.measured("/", c.answerInTime(elastic.Handshake(indexOnly(http.HandlerFunc(c.serveIndex))))))
-	mux.Handle("/", c.measured("other", c.answerInTime(otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown))))))
+	route("/metrics", c.readers(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog}))))
+	route("/healthz", readOnly(http.HandlerFunc(c.serveHealth)))
+	route("/readyz", readOnly(http.HandlerFunc(c.serveReady)))
+	mux.Handle("/{$}", c.measured("/", inTime, elastic.Handshake(indexOnly(http.HandlerFunc(c.serveIndex)))))
+	mux.Handle("/", c.measured("other", inTime, otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown)))))
 	return mux
 }
 
@@ -176,39 +177,3 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	enc.SetEscapeHTML(false)
 	enc.Encode(v) // a client that is gone needs no answer
 }
-
-// answerInTime gives the client timeouts.write to take the answer, counted from
-// its first byte. Streams set deadlines of their own.
-func (c *Collector) answerInTime(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(&deadlineWriter{ResponseWriter: w, timeout: c.config.Timeouts.Write}, r)
-	})
-}
-
-type deadlineWriter struct {
-	http.ResponseWriter
-	timeout time.Duration
-	begun   bool
-}
-
-func (w *deadlineWriter) WriteHeader(code int) {
-	w.begin()
-	w.ResponseWriter.WriteHeader(code)
-}
-
-func (w *deadlineWriter) Write(p []byte) (int, error) {
-	w.begin()
-	return w.ResponseWriter.Write(p)
-}
-
-func (w *deadlineWriter) begin() {
-	if !w.begun {
-		w.begun = true
-		// The server takes it off again before the next request. A
-		// ResponseWriter without deadlines has no slow clients.
-		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
-	}
-}
-
-// Unwrap is for http.ResponseController.
-func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

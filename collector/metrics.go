@@ -41,12 +41,13 @@ func newMetrics(c *Collector) *metrics {
 	return m
 }
 
-// measured observes the duration of the requests that next answers.
-func (c *Collector) measured(endpoint string, next http.Handler) http.Handler {
+// measured observes the duration of the requests that next answers. From the first byte
+// of an answer on the client has timeout to take it; 0: for as long as it likes.
+func (c *Collector) measured(endpoint string, timeout time.Duration, next http.Handler) http.Handler {
 	d := &durations{all: c.metrics.durations, endpoint: endpoint}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		sw := &statusWriter{ResponseWriter: w, code: http.StatusOK}
+		sw := &answerWriter{ResponseWriter: w, code: http.StatusOK, timeout: timeout}
 		defer func() { d.observe(sw.code, time.Since(start)) }()
 		next.ServeHTTP(sw, r)
 	})
@@ -74,27 +75,41 @@ func (d *durations) observe(code int, took time.Duration) {
 	of.Observe(took.Seconds())
 }
 
-// statusWriter remembers the status.
-type statusWriter struct {
+// answerWriter remembers the status, and sets the deadline for the answer.
+type answerWriter struct {
 	http.ResponseWriter
+	timeout time.Duration // 0: there is no deadline
 	code    int
-	written bool
+	begun   bool
 }
 
-func (w *statusWriter) WriteHeader(code int) {
-	if !w.written && code >= 200 {
-		w.code, w.written = code, true
+func (w *answerWriter) WriteHeader(code int) {
+	if !w.begun && code >= 200 {
+		w.code = code
+		w.begin()
 	}
 	w.ResponseWriter.WriteHeader(code)
 }
 
-func (w *statusWriter) Write(p []byte) (int, error) {
-	w.written = true
+func (w *answerWriter) Write(p []byte) (int, error) {
+	w.begin()
 	return w.ResponseWriter.Write(p)
 }
 
+func (w *answerWriter) begin() {
+	if w.begun {
+		return
+	}
+	w.begun = true
+	if w.timeout > 0 {
+		// The server takes it off again before the next request. A ResponseWriter
+		// without deadlines has no slow clients.
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
+	}
+}
+
 // Unwrap is for http.ResponseController.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // statsCollector publishes Stats. It describes nothing in advance, as rules and sinks
 // may be any.

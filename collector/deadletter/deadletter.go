@@ -3,7 +3,9 @@
 package deadletter
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +16,6 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/ulid"
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/jsonline"
 )
 
 // Name is the file that entries are written to. Older files are beside it, with the
@@ -75,9 +76,9 @@ type Queue struct {
 	file *file.File
 
 	mu  sync.Mutex
-	buf []byte      // guarded by mu
-	ids ulid.Source // guarded by mu
-	s   Stats       // guarded by mu
+	buf bytes.Buffer // guarded by mu
+	ids ulid.Source
+	s   Stats // guarded by mu
 }
 
 // Stats are counts since Open. Rejected events that are not Kept are Lost: the file
@@ -110,68 +111,56 @@ func (q *Queue) Add(receiver, tenant string, received time.Time, batch *normaliz
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.buf = q.buf[:0]
-	list := batch.DeadLetters()
-	for i := range list {
-		l := &list[i]
-		q.buf = q.ids.Append(append(q.buf, `{"id":"`...), received)
-		q.buf = appendEntry(q.buf, receiver, tenant, received, l, batch.Text(l), batch.Context(l))
-	}
-	kept := uint64(len(list))
+	kept := q.encodeLocked(receiver, tenant, received, batch)
 	if kept > 0 {
-		if _, err := q.file.Write(q.buf); err != nil {
+		if _, err := q.file.Write(q.buf.Bytes()); err != nil {
 			kept = 0 // onError has got the error
 		}
 	}
 	q.s.Kept += kept
 	q.s.Lost += uint64(batch.RejectedTotal) - kept
-	if cap(q.buf) > 4*MaxBatch {
-		q.buf = nil
+	if q.buf.Cap() > 4*MaxBatch {
+		q.buf = bytes.Buffer{}
 	}
 }
 
-// appendEntry appends a line, from the end of its id on.
-func appendEntry(dst []byte, receiver, tenant string, received time.Time, l *normalize.DeadLetter, text, context []byte) []byte {
-	dst = append(dst, `","time":"`...)
-	dst = jsonline.AppendTime(dst, received)
-	dst = append(dst, `","receiver":`...)
-	dst = jsonline.AppendString(dst, receiver)
-	if tenant != "" {
-		dst = append(dst, `,"tenant":`...)
-		dst = jsonline.AppendString(dst, tenant)
+// encodeLocked puts the lines of a batch into buf and returns how many there are.
+func (q *Queue) encodeLocked(receiver, tenant string, received time.Time, batch *normalize.Batch) uint64 {
+	q.buf.Reset()
+	lines := json.NewEncoder(&q.buf)
+	lines.SetEscapeHTML(false)
+	list := batch.DeadLetters()
+	for i := range list {
+		l := &list[i]
+		e := Entry{Time: received, Receiver: receiver, Tenant: tenant, Reason: l.Reason, Detail: l.Detail, Cut: l.Cut, Withheld: l.Withheld}
+		e.ID = string(q.ids.Append(nil, received))
+		if !l.Withheld {
+			e.setTexts(l, batch)
+		}
+		lines.Encode(&e) // never fails: all of it is text
 	}
-	dst = append(dst, `,"reason":`...)
-	dst = jsonline.AppendString(dst, l.Reason)
-	if l.Detail != "" {
-		dst = append(dst, `,"detail":`...)
-		dst = jsonline.AppendString(dst, l.Detail)
-	}
-	if l.Cut {
-		dst = append(dst, `,"cut":true`...)
-	}
-	if l.Withheld {
-		return append(dst, ",\"withheld\":true}\n"...)
-	}
-	dst = appendText(dst, `,"event":`, `,"base64":"`, text)
-	switch {
-	case l.Whole:
-		dst = append(dst, `,"whole":true`...)
-	case l.HasContext:
-		dst = appendText(dst, `,"context":`, `,"context_base64":"`, context)
-	case l.ContextCut:
-		dst = append(dst, `,"context_cut":true`...)
-	}
-	return append(dst, "}\n"...)
+	return uint64(len(list))
 }
 
-// appendText appends text under the first of two keys if it is UTF-8, and else
-// encoded under the other.
-func appendText(dst []byte, key, encoded string, text []byte) []byte {
-	if utf8.Valid(text) {
-		return jsonline.AppendStringBytes(append(dst, key...), text)
+// setTexts sets the event and its context, in base64 if they are not UTF-8.
+func (l *Entry) setTexts(of *normalize.DeadLetter, batch *normalize.Batch) {
+	if text := batch.Text(of); utf8.Valid(text) {
+		l.Event = string(text)
+	} else {
+		l.Base64 = base64.StdEncoding.EncodeToString(text)
 	}
-	dst = base64.StdEncoding.AppendEncode(append(dst, encoded...), text)
-	return append(dst, '"')
+	switch l.Whole = of.Whole; {
+	case of.Whole:
+	case of.HasContext:
+		context := string(batch.Context(of))
+		if utf8.ValidString(context) {
+			l.Context = &context
+		} else {
+			l.ContextBase64 = base64.StdEncoding.EncodeToString([]byte(context))
+		}
+	default:
+		l.ContextCut = of.ContextCut
+	}
 }
 
 // Stats returns the counts.

@@ -32,10 +32,11 @@ func FuzzDeadLetter(f *testing.F) {
 		if len(list) != min(1, limit) {
 			t.Fatalf("%d dead letters within %d bytes", len(list), limit)
 		}
-		for i := range list {
-			l := &list[i]
+		for range list {
 			at := time.Unix(sec, 5).UTC()
-			line := appendEntry([]byte(`{"id":"7`), receiver, tenant, at, l, batch.Text(l), batch.Context(l))
+			var q Queue
+			q.encodeLocked(receiver, tenant, at, batch)
+			line := q.buf.Bytes()
 			if bytes.Count(line, []byte("\n")) != 1 || !bytes.HasSuffix(line, []byte("\n")) {
 				t.Fatalf("not one line: %q", line)
 			}

@@ -2,6 +2,7 @@ package receiver
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -96,38 +97,31 @@ func headBytes(first byte) int {
 // codingOf tells how a body that begins with head is packed. declared is what
 // its header says, usual what is meant if the header says nothing.
 func codingOf(declared, usual string, head []byte) (coding, failure) {
-	// These may begin with anything.
-	anything := declared == codeDeflate || declared == codeBrotli
-	switch {
-	case bytes.HasPrefix(head, []byte(gzipMagic)) && declared != codeSnappy && !anything:
-		declared = codeGzip
-	case bytes.HasPrefix(head, []byte(zstdMagic)) && declared != codeSnappy && !anything:
-		declared = codeZstd
-	case bytes.HasPrefix(head, []byte(framedMagic)) && !anything:
-		declared = codeSnappy
-	case declared == "":
-		declared = usual
+	if declared != codeDeflate && declared != codeBrotli { // which may begin with anything
+		switch {
+		case bytes.HasPrefix(head, []byte(framedMagic)):
+			return inFramed, failure{}
+		case declared == codeSnappy: // in blocks, likewise
+		case bytes.HasPrefix(head, []byte(gzipMagic)):
+			return inGzip, failure{}
+		case bytes.HasPrefix(head, []byte(zstdMagic)):
+			return inZstd, failure{}
+		}
 	}
-	switch declared {
+	switch cmp.Or(declared, usual) {
 	case codeGzip:
-		if !bytes.HasPrefix(head, []byte(gzipMagic)) {
-			return 0, mislabelled(codeGzip, "1f 8b")
-		}
-		return inGzip, failure{}
+		return 0, mislabelled(codeGzip, "1f 8b")
 	case codeZstd:
-		if !bytes.HasPrefix(head, []byte(zstdMagic)) && !isSkippable(head) {
-			return 0, mislabelled(codeZstd, "28 b5 2f fd")
+		if isSkippable(head) {
+			return inZstd, failure{}
 		}
-		return inZstd, failure{}
+		return 0, mislabelled(codeZstd, "28 b5 2f fd")
 	case codeDeflate:
 		if isZlib(head) {
 			return inZlib, failure{}
 		}
 		return inDeflate, failure{}
 	case codeSnappy:
-		if bytes.HasPrefix(head, []byte(framedMagic)) {
-			return inFramed, failure{}
-		}
 		return inSnappy, failure{}
 	case codeBrotli:
 		return inBrotli, failure{}

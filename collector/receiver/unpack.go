@@ -29,16 +29,12 @@ const (
 
 // unpackers are the decoders of one workspace, each nil until needed.
 type unpackers struct {
-	gzip   *gzip.Reader
-	zlib   io.ReadCloser
-	flate  io.ReadCloser
-	framed *s2.Reader
-	zstd   *zstd.Decoder
-	used   bool // zstd reads packed
-	src    bytes.Reader
-
-	tail    tailReader
-	members memberReader
+	gzip  *gzip.Reader
+	other [numCodings]io.Reader // zlib, flate, framed snappy
+	zstd  *zstd.Decoder
+	used  bool // zstd reads packed
+	src   bytes.Reader
+	end   endReader
 }
 
 // release makes the decoders forget the body.
@@ -48,100 +44,71 @@ func (u *unpackers) release() {
 		u.used = false
 	}
 	u.src.Reset(nil)
-	u.tail, u.members = tailReader{}, memberReader{}
+	u.end = endReader{}
 }
 
-// stream returns the reader that unpacks from, of a coding that is unpacked as
-// it arrives.
-func (u *unpackers) stream(c coding, from *bufio.Reader) (io.Reader, error) {
+// stream returns the reader that unpacks from, of a coding that is unpacked as it
+// arrives.
+func (u *unpackers) stream(c coding, from *bufio.Reader) (_ io.Reader, err error) {
+	u.end = endReader{rest: from}
 	switch c {
 	case inGzip:
 		if u.gzip == nil {
 			u.gzip = new(gzip.Reader)
 		}
-		u.members = memberReader{z: u.gzip, rest: from}
-		return &u.members, u.members.next()
-	case inZlib:
-		u.tail = tailReader{rest: from}
-		if u.zlib == nil {
-			z, err := zlib.NewReader(from)
-			if err != nil {
-				return nil, err
-			}
-			u.zlib = z
-		} else if err := u.zlib.(zlib.Resetter).Reset(from, nil); err != nil {
-			return nil, err
-		}
-		u.tail.src = u.zlib
-	case inDeflate:
-		u.tail = tailReader{rest: from}
-		if u.flate == nil {
-			u.flate = flate.NewReader(from)
-		} else if err := u.flate.(flate.Resetter).Reset(from, nil); err != nil {
-			return nil, err
-		}
-		u.tail.src = u.flate
+		u.end.src, u.end.gzip = u.gzip, u.gzip
+		return &u.end, u.end.next()
 	case inFramed:
-		if u.framed == nil {
-			u.framed = s2.NewReader(from, s2.ReaderMaxBlockSize(64<<10))
+		if z, opened := u.other[c].(*s2.Reader); opened {
+			z.Reset(from)
 		} else {
-			u.framed.Reset(from)
+			u.other[c] = s2.NewReader(from, s2.ReaderMaxBlockSize(64<<10))
 		}
-		return u.framed, nil
+		return u.other[c], nil
 	}
-	return &u.tail, nil
+	if z, opened := u.other[c].(flate.Resetter); opened {
+		err = z.Reset(from, nil)
+	} else if c == inDeflate {
+		u.other[c] = flate.NewReader(from)
+	} else {
+		u.other[c], err = zlib.NewReader(from)
+	}
+	u.end.src = u.other[c]
+	return &u.end, err
 }
 
-// tailReader reads src and fails if there is more in rest after its end.
-type tailReader struct {
+// endReader reads src, and looks at what rest has after its end: an error, except for
+// the next member of a gzip body. Members are read one by one, as the gzip.Reader takes
+// a header that ends within its name for the end of all.
+type endReader struct {
 	src  io.Reader
 	rest *bufio.Reader
-}
-
-func (r *tailReader) Read(p []byte) (int, error) {
-	n, err := r.src.Read(p)
-	if err == io.EOF {
-		switch _, after := r.rest.Peek(1); after {
-		case nil:
-			err = errors.New("there are bytes after its end")
-		case io.EOF:
-		default:
-			err = after
-		}
-	}
-	return n, err
-}
-
-// memberReader reads the members of a gzip body one by one. Read together, a
-// header that ends within its name would be taken for the end of the body.
-type memberReader struct {
-	z    *gzip.Reader
-	rest *bufio.Reader
+	gzip *gzip.Reader // src, or nil
 }
 
 // next reads the header of a member.
-func (r *memberReader) next() error {
+func (r *endReader) next() error {
 	_, empty := r.rest.Peek(1)
-	err := r.z.Reset(r.rest)
+	err := r.gzip.Reset(r.rest)
 	if err == io.EOF && empty == nil {
 		err = io.ErrUnexpectedEOF
 	}
-	r.z.Multistream(false)
+	r.gzip.Multistream(false)
 	return err
 }
 
-func (r *memberReader) Read(p []byte) (int, error) {
-	n, err := r.z.Read(p)
-	if err == io.EOF {
-		switch _, after := r.rest.Peek(1); after {
-		case nil:
-			err = r.next()
-		case io.EOF:
-		default:
-			err = after
-		}
+func (r *endReader) Read(p []byte) (int, error) {
+	n, err := r.src.Read(p)
+	if err != io.EOF {
+		return n, err
 	}
-	return n, err
+	switch _, after := r.rest.Peek(1); {
+	case after != nil:
+		return n, after
+	case r.gzip != nil:
+		return n, r.next()
+	}
+	return n, errors.New("there are bytes after its end")
 }
 
 // unpackWhole unpacks w.packed, of a coding that tells in advance how much memory

@@ -108,7 +108,6 @@ var table = []edge{
 	{"collector/deadletter", "collector/normalize", "keeps what a batch has rejected"},
 	{"collector/deadletter", "collector/ulid", "letters are known again by identifiers"},
 	{"collector/deadletter", "file", "a rotating file with bounded size is what the library has"},
-	{"collector/deadletter", "internal/jsonline", "lines hold text of senders, escaped as in canonical ones"},
 	{"collector/normalize", "internal/jsonline", "writes the canonical line"},
 	{"collector/normalize", "internal/jsonwalk", "finds the values of events"},
 	{"collector/normalize", "github.com/go-json-experiment/json/jsontext", "says what is wrong with text that is not JSON"},
