@@ -77,8 +77,11 @@ var fuzzFunc = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(\w+ \*testing\.F\)`)
 
 // findFuzz lists the fuzz targets of the module in dir.
 func findFuzz(dir string) (targets []fuzzTarget, err error) {
-	err = walkTests(dir, func(folder, name string, source []byte) error {
+	err = walkSource(dir, func(folder, name string, source []byte) error {
 		for _, m := range fuzzFunc.FindAllSubmatch(source, -1) {
+			if !isTest(name) {
+				break
+			}
 			targets = append(targets, fuzzTarget{dir, folder, string(m[1])})
 		}
 		return nil
@@ -86,9 +89,11 @@ func findFuzz(dir string) (targets []fuzzTarget, err error) {
 	return targets, err
 }
 
-// walkTests calls f with each test file of the module in dir and its folder in the
+func isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }
+
+// walkSource calls f with each Go file of the module in dir and its folder in the
 // module, in the order of their names. A module inside it is not part of it.
-func walkTests(dir string, f func(folder, name string, source []byte) error) error {
+func walkSource(dir string, f func(folder, name string, source []byte) error) error {
 	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -99,7 +104,7 @@ func walkTests(dir string, f func(folder, name string, source []byte) error) err
 				return fs.SkipDir
 			}
 			return nil
-		case !strings.HasSuffix(name, "_test.go"):
+		case filepath.Ext(name) != ".go":
 			return nil
 		}
 		folder, err := filepath.Rel(dir, filepath.Dir(name))

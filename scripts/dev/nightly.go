@@ -305,7 +305,7 @@ var (
 // testkit.Rounds, which must be in the function of the test.
 func findNightly(dir string) (map[string]map[string][]string, error) {
 	found := map[string]map[string][]string{}
-	err := walkTests(dir, func(folder, name string, source []byte) error {
+	err := walkSource(dir, func(folder, name string, source []byte) error {
 		test := ""
 		for i, line := range bytes.Split(source, []byte("\n")) {
 			if someFunc.Match(line) {
@@ -315,7 +315,7 @@ func findNightly(dir string) (map[string]map[string][]string, error) {
 				}
 			}
 			call := partCall.FindSubmatch(line)
-			if call == nil {
+			if call == nil || !isTest(name) {
 				continue
 			}
 			part := partConstants[string(call[1])]

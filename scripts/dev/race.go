@@ -1,12 +1,11 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
+	"bytes"
 	"fmt"
-	"io"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -72,31 +71,8 @@ func raceIn(r *report, dirs []string) (rest []testRun, err error) {
 	return rest, nil
 }
 
-// pkg is a package as go list describes it.
-type pkg struct {
-	Dir, ImportPath           string
-	GoFiles, CgoFiles, SFiles []string
-	TestGoFiles, XTestGoFiles []string
-}
-
-func (p pkg) sources() []string { return slices.Concat(p.GoFiles, p.CgoFiles, p.SFiles) }
-func (p pkg) tests() []string   { return slices.Concat(p.TestGoFiles, p.XTestGoFiles) }
-
-// listPackages returns the packages of the module in dir, by import path.
-func listPackages(dir string, flags ...string) (map[string]pkg, error) {
-	out, err := output(dir, "go", append(append([]string{"list", "-json=Dir,ImportPath,GoFiles,CgoFiles,SFiles,TestGoFiles,XTestGoFiles"}, flags...), "./...")...)
-	packages := map[string]pkg{}
-	for dec := json.NewDecoder(strings.NewReader(out)); err == nil; {
-		var p pkg
-		if err = dec.Decode(&p); err == nil {
-			packages[p.ImportPath] = p
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return packages, err
-}
+// raceTag matches a constraint by which code differs under the race detector.
+var raceTag = regexp.MustCompile(`(?m)^//go:build .*\b(race|rollway_poison)\b.*$`)
 
 // withoutRace returns the runs that complete a run under the race detector of the
 // module in dir: all tests of a package whose code differs without it, the tests in
@@ -104,47 +80,48 @@ func listPackages(dir string, flags ...string) (map[string]pkg, error) {
 // only built without the detector and has no test is an error: a test that reads a
 // constant of it would be forgotten here, so testkit.Race exists.
 func withoutRace(dir string, asked map[testID]bool) (runs []testRun, err error) {
-	with, err := listPackages(dir, raceFlags...)
+	module, err := output(dir, "go", "list", "-m")
 	if err != nil {
 		return nil, err
 	}
-	without, err := listPackages(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range slices.Sorted(maps.Keys(without)) {
-		plain, raced := without[path], with[path]
-		if !slices.Equal(plain.sources(), raced.sources()) {
-			runs = append(runs, testRun{dir: dir, packages: path, flags: []string{noVet}})
-			continue
-		}
-		var names []string
-		for id := range asked {
-			if id.Package == path {
-				names = append(names, id.Test)
-			}
-		}
-		for _, file := range plain.tests() {
-			if slices.Contains(raced.tests(), file) {
-				continue
-			}
-			source, err := os.ReadFile(filepath.Join(plain.Dir, file))
-			if err != nil {
-				return nil, err
-			}
+	names, whole := map[string][]string{}, map[string]bool{} // by folder
+	err = walkSource(dir, func(folder, name string, source []byte) error {
+		names[folder] = append(names[folder], "")
+		tag := raceTag.Find(source)
+		switch {
+		case tag == nil:
+		case !isTest(name):
+			whole[folder] = true
+		case bytes.Contains(tag, []byte("!race")):
 			found := testFunc.FindAllSubmatch(source, -1)
 			if len(found) == 0 {
-				return nil, fmt.Errorf("%s/%s is only built without the race detector and has no test: use testkit.Race or testkit.NoRace", path, file)
+				return fmt.Errorf("%s is only built without the race detector and has no test: use testkit.Race or testkit.NoRace", path.Join(module, folder, filepath.Base(name)))
 			}
 			for _, m := range found {
-				names = append(names, string(m[1]))
+				names[folder] = append(names[folder], string(m[1]))
 			}
 		}
-		if len(names) > 0 {
-			runs = append(runs, testRun{dir: dir, packages: path, flags: []string{noVet, onlyTests(names)}})
+		return nil
+	})
+	for id := range asked {
+		if folder, is := strings.CutPrefix(path.Join(id.Package, "."), module); is {
+			folder = path.Clean("." + folder)
+			if names[folder] != nil { // else the package is in another module
+				names[folder] = append(names[folder], id.Test)
+			}
 		}
 	}
-	return runs, nil
+	for _, folder := range slices.Sorted(maps.Keys(names)) {
+		run := testRun{dir: dir, packages: "./" + folder, flags: []string{noVet}}
+		tests := slices.DeleteFunc(names[folder], func(name string) bool { return name == "" })
+		if !whole[folder] {
+			run.flags = append(run.flags, onlyTests(tests))
+		}
+		if whole[folder] || len(tests) > 0 {
+			runs = append(runs, run)
+		}
+	}
+	return runs, err
 }
 
 // onlyTests returns the flag that runs these tests alone.

@@ -58,10 +58,5 @@ func openLog(name string) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := &input{name: name, file: f, whole: true, tailStart: -1}
-	if err := text.begin(f); err != nil {
-		text.Close()
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return text, nil
+	return newInput(name, f, f)
 }

@@ -180,7 +180,7 @@ func TestStatusLine(t *testing.T) {
 func TestProgress(t *testing.T) {
 	path := t.TempDir() + "/f"
 	writeFile(t, path, strings.Repeat("x\n", 1000))
-	in, err := openInput(t.Context(), path)
+	in, err := openInput(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -279,12 +279,10 @@ func (s *sender) file(ctx context.Context, name string) error {
 // open opens name at the position that was acknowledged, and says so. The input is nil
 // if there is nothing new to send.
 func (s *sender) open(ctx context.Context, name string) (in *input, st *position, err error) {
-	if name == "-" {
-		in, err = newStreamInput(ctx, s.call.stdin)
-		return in, nil, err
-	}
-	in, err = openInput(ctx, name)
+	in, err = openInput(ctx, name, s.call.stdin)
 	switch {
+	case name == "-":
+		return in, nil, err
 	case ctx.Err() != nil:
 		return nil, nil, context.Canceled
 	case err != nil:

@@ -49,30 +49,28 @@ const (
 	headBytes  = 1 << 10 // hashed at the start of a file and before the position, to recognize it
 )
 
-// openInput opens a file. Anything but a regular file is read as a stream. ctx bounds
-// waiting for a stream.
-func openInput(ctx context.Context, name string) (*input, error) {
-	in := &input{name: name, opened: time.Now(), tailStart: -1}
+// openInput opens a file, or standard input for "-". Anything but a regular file is read
+// as a stream. ctx bounds waiting for a stream.
+func openInput(ctx context.Context, name string, stdin *os.File) (*input, error) {
+	if name == "-" {
+		return newInput("standard input", stdin, &contextReader{ctx: ctx, r: stdin})
+	}
+	var info os.FileInfo
 	f, err := await(ctx, func() (f *os.File, err error) { // opening a named pipe waits for its writer
-		f, in.info, err = openRegular(name)
+		f, info, err = openRegular(name)
 		return f, err
 	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return newInput(name, f, &contextReader{ctx: ctx, r: f})
+	}
+	in, err := newInput(name, f, f)
 	if err != nil {
 		return nil, err
 	}
-	in.file, in.size, in.stream = f, in.info.Size(), !in.info.Mode().IsRegular()
-	var from io.Reader = f
-	if in.stream {
-		from = &contextReader{ctx: ctx, r: f}
-	}
-	if err := in.begin(from); err != nil {
-		in.Close()
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	in.whole = in.stream || in.unpacker != nil
-	if in.stream {
-		return in, nil
-	}
+	in.info, in.size, in.stream, in.whole = info, info.Size(), false, in.unpacker != nil
 	if head, _ := in.text.Peek(512); 10*bytes.Count(head, []byte{0}) > len(head) { // the next read returns the error
 		in.Close()
 		return nil, fmt.Errorf("%s has many NUL bytes, like a binary file or UTF-16 text; nothing was sent; rollway send - <FILE sends it anyway", name)
@@ -80,11 +78,12 @@ func openInput(ctx context.Context, name string) (*input, error) {
 	return in, nil
 }
 
-// newStreamInput reads r. ctx bounds waiting for it.
-func newStreamInput(ctx context.Context, r io.Reader) (*input, error) {
-	in := &input{name: "standard input", stream: true, whole: true, opened: time.Now(), tailStart: -1}
-	if err := in.begin(&contextReader{ctx: ctx, r: r}); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", in.name, err)
+// newInput returns an input that reads r as a stream and closes f.
+func newInput(name string, f *os.File, r io.Reader) (*input, error) {
+	in := &input{name: name, file: f, stream: true, whole: true, opened: time.Now(), tailStart: -1}
+	if err := in.begin(r); err != nil {
+		in.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return in, nil
 }
@@ -126,9 +125,7 @@ func (in *input) Close() {
 	if in.lock != nil {
 		in.lock.Close()
 	}
-	if in.file != nil {
-		in.file.Close()
-	}
+	in.file.Close()
 }
 
 // seek goes to an offset in the decompressed text.
@@ -198,60 +195,43 @@ type textLine struct {
 
 // next reads one line. At the end it returns io.EOF. A last line without an end is a
 // line only if in.whole is set. A line cut by an error of the decompressor is not one.
-func (in *input) next(limit int) (textLine, error) {
+func (in *input) next(limit int) (line textLine, err error) {
 	in.long = in.long[:0]
-	start, size := in.offset, int64(0)
-	for {
-		part, err := in.text.ReadSlice('\n')
+	size, err := int64(0), bufio.ErrBufferFull
+	for errors.Is(err, bufio.ErrBufferFull) {
+		var part []byte
+		part, err = in.text.ReadSlice('\n')
 		size += int64(len(part))
-		if in.part != nil {
-			in.part(part)
-		}
-		if err == nil && len(in.long) == 0 && size == int64(len(part)) {
-			in.consumed(size, -1)
-			return trimmed(part, limit), nil
-		}
 		if len(in.long) <= limit+len("\r\n") {
 			in.long = append(in.long, part...)
 		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF) && size == 0:
-			return textLine{}, io.EOF
-		case errors.Is(err, io.EOF) && !in.whole:
-			in.left = size
-			return textLine{}, io.EOF
-		case errors.Is(err, io.EOF):
-			in.consumed(size, start)
-		case in.unpacker != nil && errors.Is(err, io.ErrUnexpectedEOF):
-			err = fmt.Errorf("the compressed file is truncated or still being written: %w", err)
-			fallthrough
-		case err != nil:
-			return textLine{}, fmt.Errorf("%s: read line %d: %w", in.name, in.lines+1, err)
-		default:
-			in.consumed(size, -1)
+		if in.part != nil {
+			in.part(part)
 		}
-		if len(in.long) > limit+len("\r\n") {
-			return textLine{tooLong: size}, nil
-		}
-		return trimmed(in.long, limit), nil
 	}
-}
-
-func (in *input) consumed(size, tailStart int64) {
+	switch {
+	case err == nil:
+		in.tailStart = -1
+	case errors.Is(err, io.EOF) && (size == 0 || !in.whole):
+		in.left = size
+		return line, io.EOF
+	case errors.Is(err, io.EOF):
+		in.tailStart = in.offset
+	case in.unpacker != nil && errors.Is(err, io.ErrUnexpectedEOF):
+		return line, fmt.Errorf("%s: read line %d: the compressed file is truncated or still being written: %w", in.name, in.lines+1, err)
+	default:
+		return line, fmt.Errorf("%s: read line %d: %w", in.name, in.lines+1, err)
+	}
 	in.lines++
 	in.offset += size
-	in.tailStart = tailStart
-}
-
-func trimmed(line []byte, limit int) textLine {
-	line = bytes.TrimSuffix(line, []byte("\n"))
-	line = bytes.TrimSuffix(line, []byte("\r"))
-	if len(line) > limit {
-		return textLine{tooLong: int64(len(line))}
+	line.text = bytes.TrimSuffix(bytes.TrimSuffix(in.long, []byte("\n")), []byte("\r"))
+	if len(in.long) > limit+len("\r\n") {
+		return textLine{tooLong: size}, nil
 	}
-	return textLine{text: line}
+	if len(line.text) > limit {
+		return textLine{tooLong: int64(len(line.text))}, nil
+	}
+	return line, nil
 }
 
 // sum hashes n bytes of the file at an offset, at most headBytes, and returns how many

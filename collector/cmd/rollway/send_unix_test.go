@@ -73,7 +73,7 @@ func TestSendNamedPipe(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go cancel()
-	if _, err := openInput(ctx, pipe); !errors.Is(err, context.Canceled) {
+	if _, err := openInput(ctx, pipe, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("without a writer: %v", err)
 	}
 
