@@ -99,9 +99,7 @@ func collectorMetrics(t *testing.T) (names map[string]bool, text string) {
 func kafkaConfig(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rollway.yaml")
-	if err := os.WriteFile(path, []byte("kafka: {brokers: \"127.0.0.1:1\"}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, path, "kafka: {brokers: \"127.0.0.1:1\"}\n")
 	return path
 }
 

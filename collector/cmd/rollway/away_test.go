@@ -54,9 +54,7 @@ func TestCollectorAway(t *testing.T) {
 		}
 	}
 	logFor(time.Second)
-	if err := d.stop(); err != nil {
-		t.Fatal(err)
-	}
+	d.end(t)
 	logFor(away)
 	d = serveDaemon(t, "-data", data, "-listen", strings.TrimPrefix(d.addr, "http://"))
 	logFor(time.Second)

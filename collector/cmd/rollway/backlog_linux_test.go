@@ -80,16 +80,12 @@ func TestReadyWithBacklog(t *testing.T) {
 			}
 			d.kill()
 			d = start("after kill -9")
-			if err := d.stop(); err != nil {
-				t.Fatal(err)
-			}
+			d.end(t)
 			d = start("after a clean stop")
 			if *backlog >= 1<<30 && os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0) == nil { // of the whole machine
 				d.kill()
 				d = start("after kill -9, nothing in memory")
-				if err := d.stop(); err != nil {
-					t.Fatal(err)
-				}
+				d.end(t)
 				if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil {
 					t.Fatal(err)
 				}

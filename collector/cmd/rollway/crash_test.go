@@ -72,9 +72,7 @@ func TestKilledUnderLoad(t *testing.T) {
 	if lost > 0 || answered == 0 {
 		t.Errorf("%d of %d lines that were answered are gone", lost, answered)
 	}
-	if err := d.stop(); err != nil {
-		t.Errorf("stop: %v", err)
-	}
+	d.end(t)
 }
 
 // message is the text of a line, long enough to cross pages and sectors.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -103,6 +104,28 @@ func (d *daemon) stop() error {
 		return err
 	}
 	return d.wait()
+}
+
+// end is stop for a test.
+func (d *daemon) end(t *testing.T) {
+	t.Helper()
+	if err := d.stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+func start(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sendSignal(t *testing.T, cmd *exec.Cmd, s os.Signal) {
+	t.Helper()
+	if err := cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // wait returns how the daemon ended.

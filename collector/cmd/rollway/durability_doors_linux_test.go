@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -28,9 +27,7 @@ const syncClients, syncEach = 6, 5
 func syncedReceivers(t *testing.T, prepare func(d *daemon), send func(client, n int) error, answer func(client, n int) string) {
 	t.Helper()
 	small := filepath.Join(t.TempDir(), "small.yaml")
-	if err := os.WriteFile(small, []byte("limits: {max_event: 400}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, small, "limits: {max_event: 400}\n")
 	d := serveDaemon(t, "-config", small, "-data", realFolder(t), "-durability", "synced", "-listen-forward", "tcp://127.0.0.1:0")
 	prepare(d)
 	trace := traceDaemon(t, d, 20*time.Millisecond)

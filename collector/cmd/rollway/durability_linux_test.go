@@ -91,9 +91,7 @@ func traceDaemon(t *testing.T, d *daemon, delay time.Duration) func() []*traced 
 		"-e", fmt.Sprintf("inject=fdatasync:delay_exit=%d", delay.Microseconds()), "-p", strconv.Itoa(d.cmd.Process.Pid))
 	var said testkit.Buffer
 	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	start(t, cmd)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	stop := sync.OnceFunc(func() {

@@ -182,16 +182,12 @@ func TestForwardKilled(t *testing.T) {
 			config := strings.NewReplacer("DIR", dir, "COMPRESS", compress, "CHUNK", strconv.Itoa(perChunk),
 				"PORT", strconv.Itoa(k.ln.Addr().(*net.TCPAddr).Port)).Replace(fluentdConfig)
 			for name, text := range map[string]string{"events": lines.String(), "conf": config} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				writeFile(t, filepath.Join(dir, name), text)
 			}
 			var said testkit.Buffer
 			cmd := exec.Command(*fluentdProgram, "--no-supervisor", "-c", filepath.Join(dir, "conf"))
 			cmd.Stdout, cmd.Stderr = &said, &said
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			start(t, cmd)
 			defer func() {
 				cmd.Process.Signal(syscall.SIGTERM)
 				cmd.Wait()

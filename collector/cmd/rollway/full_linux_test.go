@@ -62,9 +62,7 @@ func TestFullDisk(t *testing.T) {
 	if found := d.query(t); len(found) != stored+1 {
 		t.Errorf("%d lines were answered for, %d are found", stored+1, len(found))
 	}
-	if err := d.stop(); err != nil {
-		t.Errorf("stop: %v", err)
-	}
+	d.end(t)
 }
 
 // A data folder that cannot be written to is an error at the start.

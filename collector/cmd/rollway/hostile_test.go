@@ -139,9 +139,7 @@ func TestHostileInput(t *testing.T) {
 	if n := int(served.Load()); n == 0 || len(d.query(t, "msg=good")) != n {
 		t.Errorf("another client had %d lines accepted, %d are found", n, len(d.query(t, "msg=good")))
 	}
-	if err := d.stop(); err != nil {
-		t.Errorf("stop: %v", err)
-	}
+	d.end(t)
 }
 
 // endless is JSON that does not end.

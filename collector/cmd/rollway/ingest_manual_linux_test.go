@@ -109,9 +109,7 @@ func TestIngestManual(t *testing.T) {
 		t.Errorf("%d examples found", examples)
 	}
 	if *updateManual {
-		if err := os.WriteFile(ingestManual, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, ingestManual, out.String())
 	}
 }
 

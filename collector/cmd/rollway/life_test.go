@@ -100,9 +100,7 @@ func TestGracefulStop(t *testing.T) {
 	}
 	defer tail.Body.Close()
 
-	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	sendSignal(t, d.cmd, syscall.SIGTERM)
 	// The listener closes at once; then the rest of the body comes.
 	waitFor(t, "the listener to close", func() bool { return !d.listens() })
 	events, err := io.ReadAll(tail.Body)
@@ -142,9 +140,7 @@ func TestSecondSignal(t *testing.T) {
 		t.Fatalf("/healthz: %d", code)
 	}
 	interrupt := func() {
-		if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
+		sendSignal(t, d.cmd, os.Interrupt)
 	}
 	interrupt()
 	waitFor(t, "the listener to close", func() bool { return !d.listens() }) // or the two might become one
@@ -172,9 +168,7 @@ func TestClosedPipe(t *testing.T) {
 		}
 		var stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = w, &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		start(t, cmd)
 		w.Close()
 		if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
 			t.Errorf("%v: first line: %v", args, err)

@@ -40,9 +40,7 @@ func TestDeploymentLogrotate(t *testing.T) {
 				t.Fatal("the paths of the configuration have changed")
 			}
 			for name, data := range map[string]string{pid: fmt.Sprintln(os.Getpid()), conf: own} {
-				if err := os.WriteFile(name, []byte(data), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				writeFile(t, name, data)
 			}
 			f, err := file.Open(path, file.Options{Mode: mode, NoFollow: true, OnError: func(err error) { // on the signal only
 				if !strings.Contains(err.Error(), "is written Buffered, not") {

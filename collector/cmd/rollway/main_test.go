@@ -37,9 +37,7 @@ func cli(t *testing.T, stdin string, args ...string) result {
 	dir := t.TempDir()
 	open := func(name, content string) *os.File {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, path, content)
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -112,9 +112,7 @@ func filesOf(t *testing.T, files map[string]string) fs.FS {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, name, text)
 	}
 	return os.DirFS(dir)
 }

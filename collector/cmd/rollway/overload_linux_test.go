@@ -42,9 +42,7 @@ func residentPeak(t *testing.T, pid int) int64 {
 func TestMemoryUnderOverload(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "rollway.yaml")
-	if err := os.WriteFile(path, []byte("limits:\n  max_unpacked: 8MiB\n  in_flight: 32MiB\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, path, "limits:\n  max_unpacked: 8MiB\n  in_flight: 32MiB\n")
 	d := serveDaemon(t, "-config", path, "-data", filepath.Join(dir, "data"))
 	const senders, each, events = 128, 2, 4000
 	body := bytes.Repeat([]byte(`{"level":"info","msg":"`+strings.Repeat("word ", 100)+"\"}\n"), events) // 2 MB
@@ -107,9 +105,7 @@ func attacked(t *testing.T) *daemon {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "rollway.yaml")
-	if err := os.WriteFile(path, []byte("limits:\n  max_unpacked: 16MiB\n  in_flight: 64MiB\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, path, "limits:\n  max_unpacked: 16MiB\n  in_flight: 64MiB\n")
 	d := serveDaemon(t, "-config", path, "-data", filepath.Join(dir, "data"))
 	t.Cleanup(func() {
 		if d.cmd.ProcessState != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -127,9 +126,7 @@ func TestPlanFromPages(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for i, text := range tt.pages {
-			if err := os.WriteFile(fmt.Sprintf("%s/%d.json", dir, i), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFile(t, fmt.Sprintf("%s/%d.json", dir, i), text)
 		}
 		r := cli(t, "", append([]string{"plan", "-from", dir + "/0.json", "-from", dir + "/1.json"}, strings.Fields(tt.args)...)...)
 		if r.code != tt.code || !strings.Contains(r.stdout, tt.stdout) || !strings.Contains(r.stderr, tt.stderr) || (r.code == exitFailed) != (r.stdout == "") {

@@ -48,9 +48,7 @@ func TestPlanningManual(t *testing.T) {
 		t.Fatalf("%d examples found", examples)
 	}
 	if *update {
-		if err := os.WriteFile(planningManual, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, planningManual, out.String())
 	} else if out.String() != string(text) {
 		t.Errorf("%s is not what the program prints; run this test with -update\n%s", planningManual, out.String())
 	}

@@ -99,9 +99,7 @@ func startHAProxy(t *testing.T, addr, sections string) *proxy {
 
 func writeText(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, path, text)
 }
 
 // freeAddr returns an address of loopback where nobody listens.

@@ -194,9 +194,7 @@ func recoverKilled(t *testing.T, slabs, log string) (done bool) {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	begin := sizeOf(log)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	start(t, cmd)
 	ended, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)

@@ -58,9 +58,7 @@ func startRelay(t *testing.T, args ...string) (cmd *exec.Cmd, out, log *testkit.
 	cmd = exec.Command("rollway", append([]string{"relay", "-metrics-listen", "127.0.0.1:0"}, args...)...)
 	out, log = new(testkit.Buffer), new(testkit.Buffer)
 	cmd.Stdout, cmd.Stderr = out, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	start(t, cmd)
 	t.Cleanup(func() {
 		if cmd.ProcessState == nil {
 			cmd.Process.Kill()
@@ -165,9 +163,7 @@ func TestRelayOverTLS(t *testing.T) {
 	first := connect(1)
 	say(first, "before")
 	writeCertificate(t, 2, cert, key)
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	sendSignal(t, cmd, syscall.SIGHUP)
 	awaitText(t, log, log, `"msg":"TLS files read"`)
 	second := connect(2)
 	say(first, "after")
@@ -184,14 +180,10 @@ func TestRelayOverTLS(t *testing.T) {
 		t.Errorf("metrics, %v:\n%s", err, text)
 	}
 
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	sendSignal(t, cmd, syscall.SIGTERM)
 	awaitText(t, out, log, "stopping")
 	// Certificates may be renewed while connections end.
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	sendSignal(t, cmd, syscall.SIGHUP)
 	awaitText(t, log, log, `"changed":false`)
 	say(first, "to the last")
 	first.Close()
@@ -213,9 +205,7 @@ func TestRelayUnderLowLimit(t *testing.T) {
 		cmd := exec.Command("sh", "-c", "ulimit -n 400 && exec rollway relay -metrics-listen 127.0.0.1:0 -listen tcp://127.0.0.1:0 -to tcp://127.0.0.1:1 "+c.args)
 		out, log := new(testkit.Buffer), new(testkit.Buffer)
 		cmd.Stdout, cmd.Stderr = out, log
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		start(t, cmd)
 		awaitText(t, out, log, "  metrics ")
 		if !strings.Contains(out.String(), c.out) {
 			t.Errorf("%q says\n%s", c.args, out.String())
@@ -254,9 +244,7 @@ func TestRelayWithUnreadLog(t *testing.T) {
 	cmd := exec.Command("rollway", "relay", "-metrics-listen", "127.0.0.1:0", "-listen", "tcp://127.0.0.1:0", "-to", "tcp://"+upstream(t, echo), "-access-log", "-max-conns", "1")
 	out := new(testkit.Buffer)
 	cmd.Stdout, cmd.Stderr = out, fullPipe(t)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	start(t, cmd)
 	defer cmd.Process.Kill()
 	awaitText(t, out, out, "  metrics ")
 	addr := relayAddr(out)
@@ -304,17 +292,13 @@ func TestServeWithUnreadLog(t *testing.T) {
 	cmd := exec.Command("rollway", "serve", "-listen", "127.0.0.1:0", "-data", filepath.Join(dir, "data"), "-config", config)
 	out := new(testkit.Buffer)
 	cmd.Stdout, cmd.Stderr = out, fullPipe(t)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	start(t, cmd)
 	defer cmd.Process.Kill()
 	awaitText(t, out, out, "rollway query hello")
 	addr := httpRow.FindStringSubmatch(out.String())[1]
 	for i := range 4 {
 		allow(i)
-		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		sendSignal(t, cmd, syscall.SIGHUP)
 		waitFor(t, "the token to be known", func() bool {
 			req, err := http.NewRequest("POST", addr+"/api/logs", strings.NewReader(`{"msg":"hello"}`))
 			if err != nil {
@@ -333,9 +317,7 @@ func TestRelayWithoutFilesOutlivesHangup(t *testing.T) {
 	cmd, out, log := startRelay(t, "-listen", "tcp://127.0.0.1:0", "-to", "tcp://"+upstream(t, echo))
 	addr := relayAddr(out)
 	for range 2 {
-		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		sendSignal(t, cmd, syscall.SIGHUP)
 		awaitText(t, log, log, "there are no certificates or authorities to reload")
 	}
 	c, err := net.Dial("tcp", addr)

@@ -25,9 +25,7 @@ func TestHangUpsUnderLoad(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
 		temp := path(name + ".new")
-		if err := os.WriteFile(temp, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, temp, text)
 		if err := os.Rename(temp, path(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -110,9 +108,7 @@ func TestHangUpsUnderLoad(t *testing.T) {
 		before := strings.Count(d.stderr.String(), want)
 		at := stored.Load()
 		step.change()
-		if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		sendSignal(t, d.cmd, syscall.SIGHUP)
 		waitFor(t, fmt.Sprintf("%q after change %d", want, i), func() bool { return strings.Count(d.stderr.String(), want) > before })
 		waitFor(t, "load", func() bool { return stored.Load() > at || t.Failed() })
 	}
@@ -121,9 +117,7 @@ func TestHangUpsUnderLoad(t *testing.T) {
 	if log := d.stderr.String(); strings.Contains(log, secret) {
 		t.Errorf("a secret was written:\n%s", log)
 	}
-	if err := d.stop(); err != nil {
-		t.Errorf("stop: %v", err)
-	}
+	d.end(t)
 	r := cli(t, "", "reconcile", filepath.Join(d.cmd.Dir, "data"))
 	if r.code != exitOK || !strings.Contains(r.stdout, fmt.Sprintf("stored %d", stored.Load())) {
 		t.Errorf("%d stored, %d\n%s%s", stored.Load(), r.code, r.stdout, r.stderr)

@@ -19,9 +19,7 @@ func TestTokensAndTLS(t *testing.T) {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, path(name), text)
 	}
 	const first, second = "first-0123456789", "second-0123456789"
 	writeCertificate(t, 1, path("cert.pem"), path("key.pem"))
@@ -58,9 +56,7 @@ func TestTokensAndTLS(t *testing.T) {
 
 	hangUp := func(said string) {
 		t.Helper()
-		if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		sendSignal(t, d.cmd, syscall.SIGHUP)
 		awaitText(t, &d.stderr, &d.stderr, said)
 	}
 	write("tokens.yaml", "- {name: two}\n")
@@ -76,9 +72,7 @@ func TestTokensAndTLS(t *testing.T) {
 	if out, err := command(second, "query", "hello"); err != nil {
 		t.Errorf("query with the new token: %v\n%s", err, out)
 	}
-	if err := d.stop(); err != nil {
-		t.Errorf("stop: %v", err)
-	}
+	d.end(t)
 	if log := d.stderr.String() + d.stdout.String(); strings.Contains(log, first) || strings.Contains(log, second) {
 		t.Errorf("a secret was written:\n%s", log)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -53,9 +54,7 @@ func TestSendToEmptiedCollector(t *testing.T) {
 		if got := len(d.query(t, "file=log")); got != 2 {
 			t.Errorf("%d lines are found, want 2", got)
 		}
-		if err := d.stop(); err != nil {
-			t.Fatal(err)
-		}
+		d.end(t)
 		if err := os.RemoveAll(data); err != nil {
 			t.Fatal(err)
 		}
@@ -131,4 +130,27 @@ func TestSendCutHealth(t *testing.T) {
 	defer front.Close()
 	writeFile(t, path, "one\n")
 	cli(t, "", "send", "-addr", front.URL, "-state", dir, path).want(t, 0, "read the answer of "+front.URL+"/healthz", "sent 1 line")
+}
+
+// A redirect to another host does not get the token.
+func TestTokenStaysWithItsHost(t *testing.T) {
+	t.Setenv(tokenEnv, "secret")
+	var got []string
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Get("Authorization"))
+	}))
+	defer other.Close()
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Get("Authorization"))
+		if r.URL.Path == "/again" {
+			http.Redirect(w, r, other.URL, http.StatusFound)
+		} else {
+			http.Redirect(w, r, "/again", http.StatusFound)
+		}
+	}))
+	defer own.Close()
+	cli(t, "", "query", "-addr", own.URL).want(t, 0)
+	if want := []string{"Bearer secret", "Bearer secret", ""}; !slices.Equal(got, want) {
+		t.Errorf("requests with %q, want %q", got, want)
+	}
 }

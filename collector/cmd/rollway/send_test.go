@@ -507,17 +507,13 @@ func TestSendStream(t *testing.T) {
 	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	start(t, cmd)
 	for i := range 3 {
 		fmt.Fprintf(in, "line %d\nhalf", i)
 		waitFor(t, "the line", func() bool { return f.taken() == i+1 })
 		io.WriteString(in, "\b")
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	sendSignal(t, cmd, os.Interrupt)
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(stderr.String(), "interrupted after 3 lines") {
 		t.Errorf("%v\n%s", err, stderr.String())
 	}
@@ -546,13 +542,9 @@ func TestSendInterrupted(t *testing.T) {
 	cmd := exec.Command("rollway", "send", "-addr", f.URL, "-state", dir, path)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	start(t, cmd)
 	<-second
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	sendSignal(t, cmd, os.Interrupt)
 	close(goOn)
 	err := cmd.Wait()
 	f.setBefore(nil)

@@ -80,9 +80,7 @@ func TestSendNamedPipe(t *testing.T) {
 	var stderr bytes.Buffer
 	cmd := exec.Command("rollway", "send", "-addr", f.URL, pipe)
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	start(t, cmd)
 	w, err := os.OpenFile(pipe, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -92,9 +90,7 @@ func TestSendNamedPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "the line", func() bool { return f.taken() == 1 })
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	sendSignal(t, cmd, syscall.SIGTERM)
 	cmd.Wait()
 	if got := stderr.String(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(got, "interrupted after 1 line\n") {
 		t.Errorf("%v, %q", cmd.ProcessState, got)

@@ -33,17 +33,13 @@ func TestUnreadOutput(t *testing.T) {
 			r, w := open(os.O_RDWR), open(os.O_WRONLY)
 			cmd := exec.Command("rollway", args...)
 			cmd.Stdout, cmd.Stderr = w, w
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			start(t, cmd)
 			defer cmd.Process.Kill()
 			if _, err := r.Read(make([]byte, 4<<10)); err != nil { // it runs
 				t.Fatal(err)
 			}
 			fill(t, open(os.O_WRONLY)) // not w, which blocks since it is the program's
-			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			sendSignal(t, cmd, syscall.SIGTERM)
 			late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 			defer late.Stop()
 			if err := cmd.Wait(); err != nil {
