@@ -172,7 +172,7 @@ func TestSyncedIsSynced(t *testing.T) {
 			for client := range clients {
 				posting.Go(func() {
 					for n := range each {
-						offset, kept, err := postAsking(d, fmt.Sprintf("event-%d-%d.", client, n), c.header)
+						offset, kept, err := postAsking(d, eventName(client, n), c.header)
 						if err != nil || kept != want {
 							t.Errorf("kept %q: %v", kept, err)
 							return
@@ -200,21 +200,15 @@ func TestSyncedIsSynced(t *testing.T) {
 			}
 			for client := range offsets {
 				for n, offset := range offsets[client] {
-					checkSynced(t, calls, fmt.Sprintf("event-%d-%d.", client, n), offset)
+					checkSyncedBefore(t, calls, eventName(client, n), `\"first_offset\":`+offset+`}`)
 				}
 			}
 		})
 	}
 }
 
-// checkSynced wants the write of msg to the disk, then an fdatasync, then the
-// answer that names offset.
-func checkSynced(t *testing.T, calls []*traced, msg, offset string) {
-	t.Helper()
-	checkSyncedBefore(t, calls, msg, `\"first_offset\":`+offset+`}`)
-}
-
-// checkSyncedBefore is checkSynced for an answer that is the first write of text.
+// checkSyncedBefore wants the write of msg to the disk, then an fdatasync, then the
+// answer, which is the first write of text.
 func checkSyncedBefore(t *testing.T, calls []*traced, msg, text string) {
 	t.Helper()
 	find := func(name, text string) *traced {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/base64"
-	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -17,8 +16,6 @@ import (
 )
 
 const ingestManual = "../../../docs/INGEST.md"
-
-var updateManual = flag.Bool("update-manual", false, "write what the examples of docs/INGEST.md answer into it")
 
 var (
 	manualTime = regexp.MustCompile(`"time":"([^"]*)"`)
@@ -50,10 +47,6 @@ func TestIngestManual(t *testing.T) {
 	for _, program := range []string{"sh", "curl", "gzip", "logger", "grep"} {
 		testkit.Program(t, program)
 	}
-	text, err := os.ReadFile(ingestManual)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "rollway.yaml"), "limits: {max_past: 0}\n") // the examples grow old
 	d, err := startDaemon(dir, nil, "-config", "rollway.yaml", "-listen-syslog", "tcp://127.0.0.1:0")
@@ -78,39 +71,14 @@ func TestIngestManual(t *testing.T) {
 		}
 		return alike(string(out))
 	}
-	var out strings.Builder
-	examples, inside := 0, false
-	lines := strings.SplitAfter(string(text), "\n")
-	for i := 0; i < len(lines); i++ {
-		line := lines[i]
-		out.WriteString(line)
-		inside = line == "```console\n" || inside && line != "```\n"
-		command, is := strings.CutPrefix(line, "$ ")
-		if !inside || !is {
-			continue
+	checkManual(t, ingestManual, 10, func(command, want string) string {
+		got := run(command)
+		// An event sent by syslog is stored some time later.
+		for end := time.Now().Add(20 * time.Second); got != want && strings.HasPrefix(command, "rollway query") && time.Now().Before(end) && !*update; time.Sleep(20 * time.Millisecond) {
+			got = run(command)
 		}
-		examples++
-		want := ""
-		for i+1 < len(lines) && lines[i+1] != "```\n" && !strings.HasPrefix(lines[i+1], "$ ") {
-			i++
-			want += lines[i]
-		}
-		got := run(strings.TrimSuffix(command, "\n"))
-		// What came by syslog is stored when it is.
-		for end := time.Now().Add(20 * time.Second); got != want && strings.HasPrefix(command, "rollway query") && time.Now().Before(end) && !*updateManual; time.Sleep(20 * time.Millisecond) {
-			got = run(strings.TrimSuffix(command, "\n"))
-		}
-		if got != want && !*updateManual {
-			t.Errorf("%s\ngot\n%swant\n%s", command, got, want)
-		}
-		out.WriteString(got)
-	}
-	if examples < 10 {
-		t.Errorf("%d examples found", examples)
-	}
-	if *updateManual {
-		writeFile(t, ingestManual, out.String())
-	}
+		return got
+	})
 }
 
 // Each way that the manual has for a token to be sent is understood.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"flag"
 	"os"
 	"path/filepath"
@@ -11,47 +10,57 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what is generated in the documents")
 
-// TestPlanningManual runs each example of the manual in testdata/vars and compares
-// what the program prints with the manual; -update writes it.
-func TestPlanningManual(t *testing.T) {
-	planningManual, err := filepath.Abs("../../../docs/PLANNING.md")
+// checkManual runs each command of a page, the lines in its blocks of console that
+// begin with a dollar, and compares the output with the page; -update writes it.
+func checkManual(t *testing.T, page string, least int, run func(command, want string) string) {
+	t.Helper()
+	page, err := filepath.Abs(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir("testdata/vars")
-	text, err := os.ReadFile(planningManual)
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	examples, inside := 0, false
-	in := bufio.NewScanner(strings.NewReader(string(text)))
-	for in.Scan() {
-		line := in.Text() + "\n"
-		switch {
-		case line == "```console\n":
-			inside = true
-		case line == "```\n":
-			inside = false
-		case inside && strings.HasPrefix(line, "$ rollway "):
-			examples++
-			out.WriteString(line)
-			r := cli(t, "", strings.Fields(line)[2:]...)
-			out.WriteString(r.stdout + r.stderr)
-			continue
-		case inside:
+	commands, inside := 0, false
+	lines := strings.SplitAfter(string(text), "\n")
+	for i := 0; i < len(lines); i++ {
+		line, want := lines[i], ""
+		out.WriteString(line)
+		inside = line == "```console\n" || inside && line != "```\n"
+		command, is := strings.CutPrefix(line, "$ ")
+		if !inside || !is {
 			continue
 		}
-		out.WriteString(line)
+		for commands++; i+1 < len(lines) && lines[i+1] != "```\n" && !strings.HasPrefix(lines[i+1], "$ "); i++ {
+			want += lines[i+1]
+		}
+		got := run(strings.TrimSuffix(command, "\n"), want)
+		if got != want && !*update {
+			t.Errorf("%s\ngot\n%swant (this test with -update writes it)\n%s", command, got, want)
+		}
+		out.WriteString(got)
 	}
-	if examples < 4 || inside {
-		t.Fatalf("%d examples found", examples)
+	if commands < least || inside {
+		t.Fatalf("%d commands found", commands)
 	}
 	if *update {
-		writeFile(t, planningManual, out.String())
-	} else if out.String() != string(text) {
-		t.Errorf("%s is not what the program prints; run this test with -update\n%s", planningManual, out.String())
+		writeFile(t, page, out.String())
 	}
+}
+
+// TestPlanningManual runs the examples in testdata/vars.
+func TestPlanningManual(t *testing.T) {
+	manual, err := filepath.Abs("../../../docs/PLANNING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("testdata/vars")
+	checkManual(t, manual, 4, func(command, _ string) string {
+		r := cli(t, "", strings.Fields(command)[1:]...)
+		return r.stdout + r.stderr
+	})
 }
 
 func TestPlanUsage(t *testing.T) {
