@@ -48,7 +48,6 @@ Examples:
 	setup: setupCat,
 }
 
-// catFlags are the flags of cat.
 type catFlags struct {
 	format              formatFlags
 	where, since, until string
@@ -209,7 +208,6 @@ func (p *printer) slabs(name string) error {
 	return p.out.flush()
 }
 
-// printLines prints the lines that match.
 func (p *printer) printLines(text []byte) error {
 	for line := range bytes.Lines(text) {
 		if err := p.line(line); err != nil {
@@ -219,7 +217,6 @@ func (p *printer) printLines(text []byte) error {
 	return nil
 }
 
-// fail says what could not be printed.
 func (p *printer) fail(err any) {
 	p.say("rollway cat: %v", err)
 	p.failed = true
@@ -255,7 +252,6 @@ func (p *printer) text(name string) error {
 	return p.out.flush()
 }
 
-// line prints one line if it matches.
 func (p *printer) line(line []byte) error {
 	if p.matches != nil && !p.matches(bytes.TrimSuffix(line, []byte("\n"))) {
 		return nil

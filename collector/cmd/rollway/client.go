@@ -29,7 +29,6 @@ type client struct {
 	http *http.Client
 }
 
-// addrFlag declares -addr.
 func addrFlag(flags *flag.FlagSet) *string {
 	return flags.String("addr", defaultAddr, "the collector's `URL`; the environment variable ROLLWAY_TOKEN is the token for it, ROLLWAY_CA the PEM file of its certificate authority")
 }

@@ -35,14 +35,12 @@ import (
 	"github.com/rollway/rollway/collector/config"
 )
 
-// Exit statuses.
 const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
 )
 
-// A command is one subcommand.
 type command struct {
 	name    string
 	summary string // a few words for the list of commands
@@ -57,7 +55,6 @@ type command struct {
 // An action runs a command with its positional arguments.
 type action = func(c *call, args []string) error
 
-// A call is the environment of a command.
 type call struct {
 	stdin          *os.File
 	stdout, stderr *os.File
@@ -86,7 +83,6 @@ func commands() []*command {
 	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, catCommand, verifyCommand, reconcileCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
 }
 
-// usageError reports an invalid command line.
 type usageError struct{ message string }
 
 func (e usageError) Error() string { return e.message }
@@ -103,7 +99,6 @@ func main() {
 	os.Exit(run(os.Args[1:], &call{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}))
 }
 
-// run executes one command line and returns the exit status.
 func run(args []string, c *call) int {
 	if len(args) == 0 {
 		fmt.Fprint(c.stderr, overview())
@@ -161,7 +156,6 @@ func (cmd *command) flags() *flag.FlagSet {
 	return flags
 }
 
-// usage returns the full help of a command.
 func (cmd *command) usage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: rollway %s", cmd.name)
@@ -218,7 +212,6 @@ func didYouMean(name string) string {
 	return fmt.Sprintf(", did you mean %q?", nearest.name)
 }
 
-// overview lists the commands.
 func overview() string {
 	var b strings.Builder
 	b.WriteString("Rollway takes logs, keeps them, and finds them again.\n\nUsage: rollway COMMAND [ARGUMENT…]\n\n")

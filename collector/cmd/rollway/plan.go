@@ -42,7 +42,6 @@ Examples:
 	setup: setupPlan,
 }
 
-// planFlags are the flags of plan.
 type planFlags struct {
 	workload plan.Workload
 	given    map[string]bool // names of the flags on the command line

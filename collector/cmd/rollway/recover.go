@@ -54,7 +54,6 @@ Examples:
 	setup: setupRecover,
 }
 
-// recovery is one run of recover.
 type recovery struct {
 	*call
 	path   string // FILE
@@ -100,7 +99,6 @@ func (r *recovery) run() error {
 	return errors.Join(err, f.Close())
 }
 
-// owned explains that a file is locked.
 func owned(err error) error {
 	if errors.Is(err, slabfile.ErrLocked) || errors.Is(err, disk.ErrLocked) {
 		return fmt.Errorf("%w: its owner lives, and delivers the lines itself", err)
@@ -318,7 +316,6 @@ type recoverTo struct {
 	final bool // an error will not pass
 }
 
-// open opens DEST.
 func (r *recovery) open() (*recoverTo, error) {
 	switch {
 	case r.to == "-":

@@ -78,7 +78,6 @@ func setupReplay(flags *flag.FlagSet) action {
 	}
 }
 
-// run sends the events of the files.
 func (r *replayer) run(ctx context.Context, names []string) (failed error) {
 	for _, name := range names {
 		err := r.file(ctx, name)
@@ -94,7 +93,6 @@ func (r *replayer) run(ctx context.Context, names []string) (failed error) {
 	return failed
 }
 
-// A replayer is one run of replay.
 type replayer struct {
 	sender
 	options replayOptions
@@ -104,7 +102,6 @@ type replayer struct {
 	stored, before                      int // events
 }
 
-// say prints the result.
 func (r *replayer) say() {
 	r.sayReasons()
 	if r.sender.options.quiet {

@@ -61,7 +61,6 @@ type sendOptions struct {
 	eof      bool
 }
 
-// declare declares the flags that replay has too.
 func (o *sendOptions) declare(flags *flag.FlagSet) {
 	flags.DurationVar(&o.retry, "retry", 30*time.Second, "retry for `TIME` while the collector cannot be reached or is full")
 	flags.BoolVar(&o.quiet, "quiet", false, "print errors only")
@@ -125,7 +124,6 @@ type tally struct {
 	reasons  []reason // of the first lines that were not accepted
 }
 
-// A reason says why some lines were not accepted.
 type reason struct {
 	lines int
 	text  string
@@ -175,7 +173,6 @@ func (s *sender) run(ctx context.Context, names []string) error {
 	return s.summary(unread, len(names))
 }
 
-// inputError is an error of one file.
 type inputError struct{ error }
 
 func (e *inputError) Unwrap() error { return e.error }
@@ -206,7 +203,6 @@ func (s *sender) summary(failed error, files int) error {
 	return lost
 }
 
-// sayReasons says why lines were not accepted.
 func (s *sender) sayReasons() {
 	more := s.total.notAccepted()
 	for _, r := range s.total.reasons {
@@ -218,7 +214,6 @@ func (s *sender) sayReasons() {
 	}
 }
 
-// describe formats a tally.
 func (s *sender) describe(t tally, took time.Duration) string {
 	var b strings.Builder
 	if s.options.dryRun {
@@ -409,7 +404,6 @@ func (s *sender) progress(in *input, t *tally, shown string) string {
 		strings.Repeat("#", filled), strings.Repeat(".", width-filled), share*100, byteCount(done), byteCount(size), rate, left)
 }
 
-// attrList is the flag -attr.
 type attrList []struct{ key, value string }
 
 func (l *attrList) String() string { return "" }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/logfile"
 )
 
 // A position records how far one collector acknowledged one file. It follows a renamed
@@ -68,14 +69,14 @@ func loadPosition(dir, addr, journal string, in *input) (*position, error) {
 		return nil, fmt.Errorf("read the file's beginning: %w", err)
 	}
 	now := &position{
-		Addr: addr, Journal: journal, File: abs, Inode: inode(in.info), Size: in.size, Head: head, HeadLen: headLen, TailStart: -1,
+		Addr: addr, Journal: journal, File: abs, Inode: inode(abs, in.info), Size: in.size, Head: head, HeadLen: headLen, TailStart: -1,
 		path: pathOf(dir, addr, abs, ".json"),
 	}
 	if in.lock, err = lockInput(dir, now); err != nil {
 		return nil, err
 	}
 	old, err := readPosition(now.path)
-	if err == nil && old.moved(in.info) {
+	if err == nil && old.Inode != 0 && now.Inode != 0 && old.Inode != now.Inode {
 		// The file was renamed, as in a rotation: keep its position for its new name.
 		if err = os.Rename(now.path, fmt.Sprintf("%s-%x.json", strings.TrimSuffix(now.path, ".json"), old.Inode)); err != nil {
 			return nil, fmt.Errorf("keep the position of the previous file: %w", err)
@@ -116,7 +117,6 @@ func lockInput(dir string, p *position) (disk.Lock, error) {
 	return lock, nil
 }
 
-// pathOf returns a path in dir for a file of an address.
 func pathOf(dir, addr, file, ext string) string {
 	sum := sha256.Sum256([]byte(addr + "\x00" + file))
 	return filepath.Join(dir, hex.EncodeToString(sum[:12])+ext)
@@ -132,10 +132,10 @@ func readPosition(path string) (*position, error) {
 	return p, json.Unmarshal(text, p)
 }
 
-// moved reports whether info belongs to another file than p.
-func (p *position) moved(info os.FileInfo) bool {
-	here := inode(info)
-	return p.Inode != 0 && here != 0 && p.Inode != here
+// inode returns the number of a file; 0: it has none.
+func inode(path string, info os.FileInfo) uint64 {
+	_, n, _ := logfile.IdentityAt(path, info)
+	return n
 }
 
 // renamedTo returns the current name of p's file in its folder, if the file has unsent
@@ -143,7 +143,8 @@ func (p *position) moved(info os.FileInfo) bool {
 func (p *position) renamedTo() string {
 	entries, _ := os.ReadDir(filepath.Dir(p.File)) // only for a hint
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && inode(info) == p.Inode && info.Size() > p.Offset {
+		info, err := e.Info()
+		if err == nil && info.Mode().IsRegular() && info.Size() > p.Offset && inode(filepath.Join(filepath.Dir(p.File), e.Name()), info) == p.Inode {
 			return e.Name()
 		}
 	}
@@ -159,7 +160,7 @@ func (in *input) elsewhere(dir string, now *position) *position {
 		if err != nil || p.Addr != now.Addr || p.Inode == 0 || p.Inode != now.Inode {
 			continue
 		}
-		if there, err := os.Stat(p.File); err == nil && inode(there) == p.Inode && !os.SameFile(there, in.info) {
+		if there, err := os.Stat(p.File); err == nil && inode(p.File, there) == p.Inode && !os.SameFile(there, in.info) {
 			continue // on another file system
 		}
 		if why, err := in.differs(p, now); err != nil || why != "" {

@@ -111,7 +111,6 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// outputError reports that printing failed.
 type outputError struct{ err error }
 
 func (e *outputError) Error() string { return e.err.Error() }

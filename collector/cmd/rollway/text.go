@@ -38,7 +38,6 @@ func count(n int) string {
 	return s
 }
 
-// lines returns n with its noun.
 func lines(n int) string { return plural(n, "line") }
 
 func plural(n int, noun string) string {

@@ -42,7 +42,6 @@ Examples:
 	setup: setupVerify,
 }
 
-// verifyFlags are the flags of verify.
 type verifyFlags struct {
 	json    bool
 	closed  bool
