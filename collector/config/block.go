@@ -1,11 +1,6 @@
 package config
 
-import (
-	"fmt"
-	"strings"
-
-	"go.yaml.in/yaml/v3"
-)
+import "go.yaml.in/yaml/v3"
 
 // Block is a part of a file that another package parses. It is immutable.
 type Block struct {
@@ -22,20 +17,6 @@ func newBlock(file string, n *yaml.Node) *Block {
 	return &Block{File: file, Node: n}
 }
 
-func parseBlock(text string) (*Block, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		return nil, fmt.Errorf("not valid YAML: %w", err)
-	}
-	if doc.Kind == 0 {
-		return nil, nil
-	}
-	if alias := findAlias(doc.Content[0]); alias != nil {
-		return nil, fmt.Errorf("aliases are not allowed: write out the value")
-	}
-	return newBlock("", doc.Content[0]), nil
-}
-
 // findAlias returns an alias in n, or nil.
 func findAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
@@ -47,32 +28,6 @@ func findAlias(n *yaml.Node) *yaml.Node {
 		}
 	}
 	return nil
-}
-
-// yaml writes the block as the value of a key.
-func (b *Block) yaml(key string) string {
-	if b == nil {
-		if key == "rules" {
-			return "[]"
-		}
-		return "{}"
-	}
-	node := b.Node
-	inLine := node.Kind == yaml.ScalarNode || node.Style&yaml.FlowStyle != 0
-	if inLine { // a comment would separate key and value
-		node = uncommented(node)
-	}
-	var out strings.Builder
-	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
-	if err := enc.Encode(node); err != nil {
-		return "{} # " + err.Error()
-	}
-	text := strings.TrimRight(out.String(), "\n")
-	if inLine {
-		return text
-	}
-	return "\n  " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
 // uncommented returns a copy of n without comments.

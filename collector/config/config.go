@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Config is the configuration of a collector. The zero Config is not usable; start from
@@ -229,7 +231,7 @@ func Keys() []string {
 // Difference returns the key of the first setting in which c and other differ, or "".
 func (c *Config) Difference(other *Config) string {
 	for _, f := range fields {
-		if f.yaml(c) != f.yaml(other) {
+		if encode(f.node(c)) != encode(f.node(other)) {
 			return f.key
 		}
 	}
@@ -305,22 +307,21 @@ func loopback(addr string) bool {
 
 // YAML writes all settings as a file that Load reads back to the same Config.
 func (c *Config) YAML() string {
-	var b strings.Builder
-	var open []string // sections written, so that each heading comes once
-	for _, f := range fields {
-		if f.isBlock() {
-			b.WriteString(f.key + ": " + f.yaml(c) + "\n")
-			continue
-		}
-		indent, name := "", f.key
-		if section, rest, ok := strings.Cut(f.key, "."); ok {
-			if !slices.Contains(open, section) {
-				open = append(open, section)
-				b.WriteString(section + ":\n")
-			}
-			indent, name = "  ", rest
-		}
-		fmt.Fprintf(&b, "%s%s: %s\n", indent, name, f.yaml(c))
+	root := &yaml.Node{Kind: yaml.MappingNode}
+	sections := map[string]*yaml.Node{"": root}
+	add := func(to *yaml.Node, key string, value *yaml.Node) {
+		to.Content = append(to.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, value)
 	}
-	return b.String()
+	for _, f := range fields {
+		section, name, nested := strings.Cut(f.key, ".")
+		if !nested {
+			section, name = "", f.key
+		}
+		if sections[section] == nil {
+			sections[section] = &yaml.Node{Kind: yaml.MappingNode}
+			add(root, section, sections[section])
+		}
+		add(sections[section], name, f.node(c))
+	}
+	return encode(root)
 }

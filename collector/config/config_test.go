@@ -44,9 +44,11 @@ func TestYAMLReadsBack(t *testing.T) {
 	c.Kafka = Kafka{"k1:9092 k2:9092", "all.logs", "service", "lz4", "on", "ca.pem", "cert.pem", "key.pem", "scram-sha-512", "shop", "password", "", 2 * MiB, 9, 2 * KiB, time.Second, DropOldest}
 	c.Journal = Journal{SegmentSize: 3 * MiB, Durability: Synced, MaxSize: 2 * TiB, RetainSize: GiB, RetainAge: 36 * time.Hour, Compression: NoCompression, MaxKeys: 7, KeyAge: time.Minute}
 	c.Timeouts.Idle, c.Timeouts.Read = 90*time.Second, 250*time.Millisecond
-	if err := errors.Join(c.Set("enrich", "host: true\nfields:\n  a: |\n    two\n\n    lines\n"), c.Set("rules", "[{drop: {where: 'a=\"b\"'}}]")); err != nil {
+	blocks, err := Parse("x.yaml", []byte("enrich:\n  host: true\n  fields:\n    a: |\n      two\n\n      lines\nrules: [{drop: {where: 'a=\"b\"'}}]\n"))
+	if err != nil {
 		t.Fatal(err)
 	}
+	c.Enrich, c.Rules = blocks.Enrich, blocks.Rules
 	got, err := Parse("x.yaml", []byte(c.YAML()))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, c.YAML())

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // A field is one setting: its key in the file, where it is in a Config, and what is
@@ -107,11 +109,7 @@ func (f field) set(c *Config, text string) error {
 	v := f.value(c)
 	switch {
 	case f.isBlock():
-		block, err := parseBlock(text)
-		if err != nil {
-			return err
-		}
-		v.Set(reflect.ValueOf(block))
+		return errors.New("it is a block of a file")
 	case f.check != nil:
 		if err := f.check(text); err != nil {
 			return err
@@ -145,18 +143,37 @@ func (f field) inRange(n int64) error {
 	return fmt.Errorf("%s is out of range: it must be %s", print(n), bound)
 }
 
-// yaml writes the field's value in c as YAML.
-func (f field) yaml(c *Config) string {
+// node returns the field's value in c as YAML.
+func (f field) node(c *Config) *yaml.Node {
 	v := f.value(c)
+	n := &yaml.Node{Kind: yaml.ScalarNode}
 	switch {
+	case f.isBlock() && v.IsNil():
+		n.Kind, n.Style = yaml.MappingNode, yaml.FlowStyle
+		if f.key == "rules" {
+			n.Kind = yaml.SequenceNode
+		}
 	case f.isBlock():
-		return v.Interface().(*Block).yaml(f.key)
+		return uncommented(v.Interface().(*Block).Node)
 	case f.typ == reflect.TypeFor[string]():
-		return strconv.Quote(v.String())
+		n.Style, n.Value = yaml.DoubleQuotedStyle, v.String()
 	case f.check != nil: // one of some words
-		return v.String()
+		n.Value = v.String()
+	default:
+		n.Value = numbers[f.typ].print(v.Int())
 	}
-	return numbers[f.typ].print(v.Int())
+	return n
+}
+
+// encode writes a node, which package yaml can always write.
+func encode(n *yaml.Node) string {
+	var b strings.Builder
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(n); err != nil {
+		panic("config: " + err.Error())
+	}
+	return b.String()
 }
 
 var sizeUnits = []struct {

@@ -11,7 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os/signal"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -155,7 +155,7 @@ func (f *relayFlags) run(c *call) error {
 	if f.access {
 		f.options.Access = f.options.Log
 	}
-	signal.Ignore(hangup...) // until files are watched
+	again := hangups()
 	ctx, stop := interruptible()
 	defer stop()
 	if err := f.setFiles(); err != nil {
@@ -169,11 +169,11 @@ func (f *relayFlags) run(c *call) error {
 		return usageError{err.Error()}
 	}
 	defer r.Shutdown(ctx)
-	return f.serve(ctx, c, r)
+	return f.serve(ctx, c, r, again)
 }
 
 // serve runs r on all listeners until ctx ends or one of them fails.
-func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay) error {
+func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, again <-chan os.Signal) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	metrics, err := f.serveMetrics(r)
@@ -192,7 +192,7 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay) error {
 		defer l.Close()
 		listeners = append(listeners, l)
 	}
-	defer onHangup(r.Reload)() // also while connections drain
+	defer onHangup(again, r.Reload)() // also while connections drain
 	tell(c.stdout, "%s", f.banner(listeners, metrics, r.Stats().MaxConns))
 	said := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {

@@ -130,7 +130,7 @@ var hangup = []os.Signal{syscall.SIGHUP}
 func serve(c *call, cfg config.Config, settings func() (config.Config, error)) error {
 	ctx, stop := interruptible()
 	defer stop()
-	signal.Ignore(hangup...) // until there is something to reload
+	again := hangups()
 	log, err := ownLog(c.stderr, slog.LevelInfo)
 	if err != nil {
 		return err
@@ -153,10 +153,10 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	if err != nil {
 		return sayConfigErrors(c, "serve", err)
 	}
+	defer onHangup(again, func() { reload(col, settings, own) })()
 	tell(c.stdout, "%s", banner(col, cfg, debug))
 	running, end := context.WithCancel(context.Background())
 	defer end()
-	defer onHangup(func() { reload(col, settings, own) })()
 	context.AfterFunc(ctx, func() {
 		tell(c.stdout, "stopping: requests under way have %s; a second signal ends it at once\n", cfg.Timeouts.Shutdown)
 		end()
@@ -166,11 +166,16 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	return err
 }
 
-// onHangup calls f on each SIGHUP until stop is called. It never stops handling the
-// signal: a late one would kill the process.
-func onHangup(f func()) (stop func()) {
+// hangups returns a channel of SIGHUP for the rest of the process, which one that is
+// not handled would kill.
+func hangups() <-chan os.Signal {
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, hangup...)
+	return again
+}
+
+// onHangup calls f on each signal until stop is called.
+func onHangup(again <-chan os.Signal, f func()) (stop func()) {
 	return background(func(end <-chan struct{}) {
 		for {
 			select {
