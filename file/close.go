@@ -64,7 +64,7 @@ func (f *File) call(name string, lock func(context.Context) error, do func() err
 	return f.failed(name, err)
 }
 
-// failed counts and names the error of a call; errors.ErrUnsupported of Prepare is none.
+// failed counts and names the error of a call; errors.ErrUnsupported of Prepare does not count.
 func (f *File) failed(call string, err error) error {
 	if err != nil && err != errors.ErrUnsupported {
 		err = f.fail(call, err)

@@ -144,7 +144,7 @@ func survivors(t *testing.T, path string, acknowledged int) int {
 	next := 0
 	for line := range strings.Lines(data) {
 		if line != crashLine(next) {
-			t.Fatalf("line %.60q in the place of number %d", line, next)
+			t.Fatalf("line %.60q instead of number %d", line, next)
 		}
 		next++
 	}

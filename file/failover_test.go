@@ -407,7 +407,7 @@ func TestGraceForWhoMovesTheFile(t *testing.T) {
 
 // A path through a symbolic link to a folder: when the link is pointed at another
 // folder, the lines follow, also while the file is rotated more often than it is
-// looked at, and when there is no file in the new folder yet.
+// looked at, and while the new folder has no file yet.
 func TestFollowsAFoldersLink(t *testing.T) {
 	t.Parallel()
 	for _, there := range []bool{true, false} {

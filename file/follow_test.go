@@ -404,13 +404,26 @@ func TestReopenOn(t *testing.T) {
 	write(t, f, "2\n")
 	want(t, path+".1", "1\n")
 	want(t, path, "2\n")
+	got := make(chan os.Signal, 1) // a signal without a listener would end the process
+	signal.Notify(got, syscall.SIGUSR1)
+	defer signal.Stop(got)
+	ignored := func() {
+		t.Helper()
+		testkit.OK(t, syscall.Kill(os.Getpid(), syscall.SIGUSR1))
+		<-got
+		if n := f.Stats().Reopens; n != 1 {
+			t.Errorf("%d reopened", n)
+		}
+	}
 	stop()
 	stop()
-	f.ReopenOn(syscall.SIGUSR2)
+	ignored()
+	f.ReopenOn(syscall.SIGUSR1)
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	f.ReopenOn(syscall.SIGUSR2)() // after Close: nothing
+	ignored()
+	f.ReopenOn(syscall.SIGUSR1)() // after Close: nothing
 }
 
 // Rotation, Reopen, packing and Close leave no descriptor behind.
@@ -441,7 +454,7 @@ func TestSignalsAreLeftAlone(t *testing.T) {
 	got := make(chan os.Signal, 1)
 	signal.Notify(got, syscall.SIGUSR2)
 	defer signal.Stop(got)
-	ignored := signal.Ignored(syscall.SIGHUP) // as nohup has it
+	ignored := signal.Ignored(syscall.SIGHUP) // as under nohup
 	f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{MaxSize: 10})
 	rotate(t, f, 1, 5)
 	if signal.Ignored(syscall.SIGHUP) != ignored {

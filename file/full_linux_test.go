@@ -277,7 +277,7 @@ func fillUp(t *testing.T, dir string, mode file.Mode, vectored bool) {
 		want(t, path, data[:len(data)-len(rest)])
 		switch failures++; {
 		case failures == 5:
-			if s.TornBytes == 0 && mode != file.Direct { // of which the system takes all or nothing here
+			if s.TornBytes == 0 && mode != file.Direct { // there the system takes all or nothing
 				t.Error("no line was torn: this tests nothing")
 			}
 			smalldisk.Remount(t, dir, "size=8m")

@@ -13,29 +13,26 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 )
 
-// A Mode is how bytes get to the disk. In every mode, bytes of a Write that has
-// returned are with the operating system, and the file holds lines and nothing
-// else.
+// A Mode is how bytes get to the disk. In every mode, bytes of a Write that has returned
+// are with the operating system, and the file holds only lines.
 type Mode int
 
 const (
-	// Buffered leaves it to the operating system. It is the default and suits
-	// most programs.
+	// Buffered leaves it to the operating system, which suits most programs.
 	Buffered Mode = iota
 
-	// Direct bypasses the page cache: O_DIRECT on Linux, F_NOCACHE on darwin. It
-	// is for large batches, as from a slab.Writer. The last bytes of a Write, less
-	// than a block, go through the page cache. A File must know where its file ends,
-	// so it owns the path: a second Open fails. A reader on Linux may see NUL bytes
-	// after the last line until it reads again. Tools that truncate the file, as
-	// logrotate's copytruncate, are not supported: the next Write notices and tells
-	// OnError, and a Write at the same moment leaves a hole. Direct takes 400 KiB of
-	// memory, which Close frees, and allocates up to 64 MiB of disk ahead of the end
-	// of the file.
+	// Direct bypasses the page cache: O_DIRECT on Linux, F_NOCACHE on darwin. It is for
+	// large batches, as from a slab.Writer. The last bytes of a Write, less than a block,
+	// go through the page cache. A File must know where its file ends, so it owns the path:
+	// a second Open fails. A reader on Linux may see NUL bytes after the last line until it
+	// reads again. Tools that truncate the file, as logrotate's copytruncate, are not
+	// supported: the next Write notices and tells OnError, and a Write at the same moment
+	// leaves a hole. Direct takes 400 KiB of memory and allocates up to 64 MiB of disk
+	// ahead of the end of the file.
 	Direct
 
-	// Uncached goes through the page cache and leaves nothing there:
-	// RWF_DONTCACHE of Linux 6.14. Otherwise it is like Buffered.
+	// Uncached leaves nothing in the page cache: RWF_DONTCACHE of Linux 6.14. Otherwise it
+	// is like Buffered.
 	Uncached
 )
 

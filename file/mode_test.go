@@ -58,7 +58,7 @@ func TestModeWantsARegularFile(t *testing.T) {
 	}
 }
 
-// A File with Direct has its path for itself, whoever came first, and until it
+// A File with Direct has its path for itself, in either order, and until it
 // is closed; a rotated file is nobody's.
 func TestDirectSharesWithNobody(t *testing.T) {
 	t.Parallel()
@@ -207,7 +207,7 @@ func TestReadersBesideTheFile(t *testing.T) {
 	}
 }
 
-// blemish says what of data, up to its last line end, is no line that
+// blemish returns the part of data, up to its last line end, that is no line that
 // TestReadersBesideTheFile writes.
 func blemish(data string) string {
 	if strings.Contains(data, "\x00") {

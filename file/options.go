@@ -11,98 +11,85 @@ import (
 	"github.com/rollway/rollway/internal/direct"
 )
 
-// Options says how a File is opened, rotated and kept. The zero value is the
-// recommended setting for a file that a tool such as logrotate rotates: one
-// file, followed when it is moved. MaxSize or Every makes it a series.
+// Options says how a File is opened, rotated and kept. The zero value suits a file that a
+// tool such as logrotate rotates: one file, followed when it is moved. MaxSize or Every
+// makes it a series.
 type Options struct {
-	// Perm is what a new file gets, before the umask. An existing file keeps its
-	// own; a rotation passes permissions and owner on. Default 0o640.
+	// Perm is what a new file gets, before the umask. An existing file keeps its own; a
+	// rotation passes permissions and owner on. Default 0o640.
 	Perm fs.FileMode
 
-	// MaxSize is the size in bytes at which the file is rotated: a Write that
-	// would exceed it goes to a new file. A Write larger than MaxSize gets a
-	// file of its own; it is neither refused nor split. Default 0: no rotation
-	// by size.
+	// MaxSize is the size in bytes beyond which a Write goes to a new file. A larger Write
+	// gets a file of its own; it is neither refused nor split. Default 0: no rotation by
+	// size.
 	MaxSize int64
 
-	// Every rotates the file by time; at least a second. 24 hours is every
-	// midnight; less is at multiples since midnight (an hour: at the full hour);
-	// more is at multiples since Monday, 1 January of year 1 (a week: on
-	// Mondays). The first Write after that time rotates; an empty file is not
+	// Every rotates the file by time; at least a second. 24 hours is every midnight; less
+	// is at multiples since midnight; more is at multiples since Monday, 1 January of year
+	// 1 (a week: on Mondays). The first Write after that rotates; an empty file is not
 	// rotated. Default 0: no rotation by time.
 	Every time.Duration
 
-	// Location is the time zone of midnight and of the times in names.
-	// time.Local is the machine's. Default nil: UTC.
+	// Location is the time zone of midnight and of the times in names. Default nil: UTC.
 	Location *time.Location
 
-	// KeepCount, KeepAge and KeepSize bound what is kept. The oldest rotated
-	// file goes first, the current one never. KeepCount is the number of
-	// rotated files, KeepAge the time since a file was rotated, KeepSize the
-	// bytes of the whole series on disk, where the current file counts with
-	// its size or MaxSize, whichever is larger. Default 0: no bound.
+	// KeepCount, KeepAge and KeepSize bound the number of rotated files, the time since
+	// their rotation, and the bytes of the whole series on disk, where the current file
+	// counts with its size or MaxSize, whichever is larger. The oldest rotated file goes
+	// first, the current one never. Default 0: no bound.
 	KeepCount int
 	KeepAge   time.Duration
 	KeepSize  int64
 
-	// Compress compresses rotated files in the background, except the newest
-	// KeepPlain. Default nil: no compression. Gzip is built in; bridge/zstd has
-	// another.
+	// Compress compresses rotated files in the background, except the newest KeepPlain.
+	// Gzip is built in; bridge/zstd has another. Default nil: no compression.
 	Compress  Compressor
 	KeepPlain int
 
-	// Folder is where rotated files go. It must exist and be on the same file
-	// system. Default "": the folder of the file.
+	// Folder is where rotated files go. It must exist and be on the same file system.
+	// Default "": the folder of the file.
 	Folder string
 
-	// Link is the path of a symbolic link that always points at the current
-	// file. Anything else of that name is left alone. Default "": none.
+	// Link is a symbolic link that always points at the current file. Anything else of that
+	// name is left alone. Default "": none.
 	Link string
 
-	// NoFollow stops Writes from checking, once a second, that the path still names
-	// the open file. Without it, after the file or its folder was moved, removed or
-	// replaced, the lines go to the file that the path names now. A missing file is
-	// created again after one more second, in which the program that moved it may do
-	// so.
+	// NoFollow stops Writes from checking, once a second, that the path still names the
+	// open file. Without it, the lines go to the file that the path names now. A missing
+	// file is created after one more second, in which the program that moved it may do so.
 	NoFollow bool
 
-	// Failover is a folder on another disk. The lines go there while the first
-	// folder is full, read-only, gone or failing, from Open on. The first folder
-	// is tried again every minute and by Reopen. What was written to Failover
-	// stays there. Default "": none.
+	// Failover is a folder on another disk, for lines while the first folder is full,
+	// read-only, gone or failing, from Open on. The first folder is tried again every
+	// minute and by Reopen. What was written to Failover stays there. Default "": none.
 	Failover string
 
-	// Mode is how bytes get to the disk: Buffered (default), Direct or Uncached.
-	// Where the file system refuses one, the File uses Buffered and reports it
-	// to OnError and in Stats. Where the operating system has none, Open fails.
+	// Mode is how bytes get to the disk. Where the file system refuses one, the File uses
+	// Buffered and reports it to OnError and in Stats. Where the operating system has none,
+	// Open fails. Default Buffered.
 	Mode Mode
 
-	// Sync says when written bytes are forced to the disk. Default SyncNever.
+	// Sync says when written bytes are forced to the disk.
 	Sync SyncPolicy
-	// SyncEvery is the time between two calls of fsync with SyncInterval.
-	// Default 1 s.
+	// SyncEvery is the time between two calls of fsync with SyncInterval. Default 1 s.
 	SyncEvery time.Duration
 
 	// CloseTimeout bounds Close and Sync, which take no context. Default 5 s.
 	CloseTimeout time.Duration
 
-	// OnRotated is called in the background with the path of each file that
-	// this File has rotated, in its last form: compressed, with Compress. The
-	// next rotated file, and Close up to its deadline, wait for it; Writes do
-	// not. KeepCount, KeepAge and KeepSize remove a file only after it. It may
-	// move, remove or chmod the file, and must not call the File. If the
-	// process is killed it may never be called for a file: the next process
-	// compresses that file and calls it then, but without Compress does not.
-	// Default nil.
+	// OnRotated is called in the background with the path of each file that this File has
+	// rotated, in its last form: compressed, with Compress. The next rotated file, Close up
+	// to its deadline, and removal wait for it; Writes do not. It may move, remove or chmod
+	// the file, and must not call the File. After a kill the next process compresses the
+	// file and calls it then, but without Compress does not. Default nil.
 	OnRotated func(path string)
 
-	// OnError gets errors that fail no call: of a rotation that will be tried again,
-	// of background work. It also gets what the owner should know: bytes cut from
-	// the end of the file, a file that was moved away, a move to Failover and back.
-	// A condition that may last is told at once and then at most once a minute. One
-	// goroutine calls OnError; only Close and Shutdown wait for it, 20 ms at most, and
-	// afterwards it is not called again. If it is nil, errors are written to os.Stderr,
-	// unless the path means that. Stats counts the errors.
+	// OnError gets errors that fail no call, such as of a rotation or of background work,
+	// and what the owner should know: bytes cut from the end of the file, a file that was
+	// moved away, a move to Failover and back. A lasting condition is told at most once a
+	// minute. One goroutine calls OnError; only Close and Shutdown wait for it, 20 ms at
+	// most, and afterwards it is not called again. Default nil: errors go to os.Stderr,
+	// unless the path means that.
 	OnError func(error)
 }
 
@@ -110,13 +97,12 @@ type Options struct {
 type SyncPolicy int
 
 const (
-	// SyncNever leaves it to the operating system: written lines survive the process,
-	// and a crash of the machine may lose the last half minute. Sync still forces
-	// everything to the disk, rotated files too. If more than 16 rotated files wait
-	// for a Sync, they are synced in the background.
+	// SyncNever leaves it to the operating system: written lines survive the process, and a
+	// crash of the machine may lose the last half minute. Sync still forces everything to
+	// the disk, rotated files too; more than 16 of them are synced in the background.
 	SyncNever SyncPolicy = iota
-	// SyncInterval calls fsync in the background, every SyncEvery while lines
-	// come and once more in Close. Writes do not wait for it.
+	// SyncInterval calls fsync in the background, every SyncEvery while lines come and once
+	// more in Close.
 	SyncInterval
 	// SyncEachWrite calls fsync before Write returns.
 	SyncEachWrite

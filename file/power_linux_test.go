@@ -117,7 +117,7 @@ func checkCut(t *testing.T, s map[string][]byte, d *drive, o file.Options) {
 	}
 	begin := 0
 	if o.KeepCount > 0 && len(seen) > 0 && seen[0] != first {
-		begin = seen[0] // a hole behind it is still one
+		begin = seen[0] // a hole after it is still one
 	}
 	next := begin
 	for _, seq := range seen {
@@ -292,7 +292,7 @@ func unhex(t *testing.T, s string) string {
 
 // A drive is what an order of operations may have left when the power fails:
 // names change in order, and as far as the folder was fsynced for certain; so
-// do the bytes of one file, of which a part of a write may be there too.
+// do the bytes of one file; a part of a write may be there too.
 // Neither waits for the other.
 type drive struct {
 	fds      map[int]*node

@@ -12,36 +12,28 @@ import (
 // does not wait and may be called again. Errors go to Options.OnError. Windows has no
 // SIGHUP; there a File notices at its next check that it was moved.
 func (f *File) ReopenOn(signals ...os.Signal) (stop func()) {
-	if len(signals) == 0 || !f.maintenance.watch() {
-		return func() {}
-	}
-	return onSignal(func() {
-		if err := f.Reopen(); err != nil && !errors.Is(err, os.ErrClosed) { // a signal that came with Close
-			f.teller.Tell(int(reopening), err) // which is counted
-		}
-	}, f.maintenance.stop, f.maintenance.running.Done, signals...)
-}
-
-// onSignal calls f, one call at a time, on one of the signals, until stop is called or
-// closed is closed; then it calls ended. stop does not wait.
-func onSignal(f func(), closed <-chan struct{}, ended func(), signals ...os.Signal) (stop func()) {
 	got := make(chan os.Signal, 1)
 	stopped := make(chan struct{})
 	stop = sync.OnceFunc(func() {
 		signal.Stop(got)
 		close(stopped)
 	})
+	if len(signals) == 0 || !f.maintenance.watch() {
+		return stop
+	}
 	signal.Notify(got, signals...)
 	go func() {
-		defer ended()
+		defer f.maintenance.running.Done()
+		defer stop()
 		for {
 			select {
 			case <-got:
-				f()
+				if err := f.Reopen(); err != nil && !errors.Is(err, os.ErrClosed) { // a signal that came with Close
+					f.teller.Tell(int(reopening), err) // which is counted
+				}
 			case <-stopped:
 				return
-			case <-closed:
-				stop()
+			case <-f.maintenance.stop:
 				return
 			}
 		}

@@ -105,7 +105,7 @@ func (f *File) tell(of topic, err error) {
 	f.teller.Tell(int(of), err)
 }
 
-// notice reports to OnError what is no error. It returns false if OnError will not get it.
+// notice reports to OnError what is not an error. It returns false if OnError will not get it.
 func (f *File) notice(of topic, format string, args ...any) bool {
 	return f.teller.Tell(int(of), fmt.Errorf("file: "+format, args...))
 }

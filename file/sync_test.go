@@ -20,7 +20,7 @@ import (
 	"github.com/rollway/rollway/internal/testkit"
 )
 
-// syncs stands for fsync: the errors come one after the other, then it is as it
+// syncs replaces fsync: the errors come one after the other, then it is as it
 // is.
 type syncs struct {
 	takes time.Duration
@@ -187,7 +187,7 @@ func TestSyncFindsTheDiskFull(t *testing.T) {
 	})
 }
 
-// Where no fsync succeeds, no line is taken, and no file is left behind for each
+// Where no fsync succeeds, no line is taken, and no file is left for each
 // try.
 func TestSyncEachWriteNeverWorks(t *testing.T) {
 	t.Parallel()

@@ -180,7 +180,7 @@ func TestTornLineInPipe(t *testing.T) {
 	balanced(t, f, 2, 1)
 }
 
-// Shutdown frees a Write that hangs in a pipe and those that wait behind it.
+// Shutdown frees a Write that hangs in a pipe and those that wait for it.
 func TestShutdownOnStalledPipe(t *testing.T) {
 	f, _ := fifo(t, Options{})
 	errs := make(chan error, 2)
@@ -267,7 +267,7 @@ func TestStdout(t *testing.T) {
 	}
 }
 
-// Where something else is behind a torn line, nothing is cut.
+// Where something else follows a torn line, nothing is cut.
 func TestForeignBytesAreNotCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	f := mustOpen(t, path, Options{})

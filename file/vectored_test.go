@@ -130,7 +130,7 @@ func largeBuffers(t testing.TB, count, size int) (bufs [][]byte) {
 	return bufs
 }
 
-// Large buffers, of which Direct takes some as they are, are in the file with
+// Large buffers, some written in place with Direct, are in the file with
 // nothing but white space between them, and are unchanged afterwards.
 func TestWriteLargeBuffers(t *testing.T) {
 	t.Parallel()

@@ -180,8 +180,8 @@ func TestPersistShutdownAtAnyMoment(t *testing.T) {
 	t.Logf("in %d of 100 rounds lines were written, in %d lines were kept", written, kept)
 }
 
-// Whoever is told by Shutdown or Close how it has ended finds the file free, also
-// if the deadline was another's, or a Sync was left behind.
+// When Shutdown or Close has returned its result the file is free, also after another's
+// deadline or with an abandoned Sync.
 func TestPersistFileIsFreeAfterClose(t *testing.T) {
 	next := func(t *testing.T, path string, lines int) {
 		t.Helper()
@@ -214,7 +214,7 @@ func TestPersistFileIsFreeAfterClose(t *testing.T) {
 			next(t, path, 1)
 		})
 	})
-	t.Run("a Sync left behind", func(t *testing.T) {
+	t.Run("an abandoned Sync", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			path := inMemory(t)
 			w, err := slab.New(&slowSyncer{takes: time.Hour}, slab.Options{Persist: path, Failover: new(rollwaytest.Destination), CloseTimeout: time.Second, KeepOpen: true, OnError: func(error) {}})

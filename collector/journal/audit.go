@@ -78,7 +78,7 @@ func (r *AuditReport) Count(from, to uint64) uint64 {
 }
 
 // Damage returns the findings that no interrupted process leaves, without those of
-// segments before the one with the offset from. A torn tail is no damage: the next Open
+// segments before the one with the offset from. A torn tail is not damage: the next Open
 // cuts it, or a running process completes it.
 func (r *AuditReport) Damage(from uint64) (list []Finding) {
 	for _, f := range r.Findings {

@@ -489,7 +489,7 @@ func TestDeletionFails(t *testing.T) {
 			t.Errorf("deleted while it is opened: %v", err)
 		}
 		if f, ok, err := r.TryNext(); !ok || err != nil || f.First != 24 {
-			t.Errorf("behind it: %+v, %v, %v", f, ok, err)
+			t.Errorf("after it: %+v, %v, %v", f, ok, err)
 		}
 		if st := j.Stats(); st.First != 24 || st.DeletedRecords != 24 || st.DeletedSegments != 3 {
 			t.Errorf("%+v", st)

@@ -171,7 +171,7 @@ func (j *Journal) Next() uint64 {
 	return j.next
 }
 
-// First returns the offset of the oldest record kept, or Next when there is none.
+// First returns the offset of the oldest record kept, or Next.
 func (j *Journal) First() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()

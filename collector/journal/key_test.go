@@ -503,7 +503,7 @@ func TestKeyedEvents(t *testing.T) {
 	}
 }
 
-// A batch in pieces, one of which a power cut has damaged, may never have been
+// A batch in pieces that a power cut has damaged may never have been
 // acknowledged: sent again under its key it is stored, and not taken for stored.
 func TestKeyedDamaged(t *testing.T) {
 	for _, damaged := range []int{0, 1} { // of the pieces
@@ -518,7 +518,7 @@ func TestKeyedDamaged(t *testing.T) {
 		testkit.OK(t, j.Close())
 		edit(t, mem, "/j/00000000000000000000.open", func(f []byte) []byte {
 			at := 0
-			for range damaged + 2 { // behind the frame of the batch before
+			for range damaged + 2 { // after the frame of the batch before
 				at += 1 + bytes.Index(f[at+1:], []byte("\xffRWF"))
 			}
 			f[at+frameHeaderSize+40] ^= 1

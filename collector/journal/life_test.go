@@ -90,7 +90,7 @@ func (l *lives) hook(op disktest.Op) disktest.Fault {
 	return f
 }
 
-// told notes an answer, unless it came behind the end.
+// told notes an answer, unless it came after the end.
 func (l *lives) told(s *sending, first uint64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +162,7 @@ func read(j *Journal, offset uint64, n int) string {
 	return b.String()
 }
 
-// follow reads some records behind the cursor, and saves it.
+// follow reads some records after the cursor, and saves it.
 func (l *lives) follow(j *Journal, c *Cursor) {
 	n := min(uint64(l.rng.IntN(40)), j.Next()-min(j.Next(), l.at))
 	for k := range n {
@@ -287,7 +287,7 @@ func (l *lives) recovered(j *Journal, c *Cursor) {
 	l.once(j)
 }
 
-// once checks that no record is there twice. Of a batch in pieces, of which a power
+// once checks that no record is there twice. Of a batch in pieces that a power
 // cut has taken some, the others are.
 func (l *lives) once(j *Journal) {
 	at := make(map[int]uint64)

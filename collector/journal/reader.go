@@ -164,7 +164,7 @@ func (j *Journal) wakeReadersLocked() {
 	j.waiting = j.waiting[:0]
 }
 
-// TryNext returns the next frame; false with a nil error: there is none yet. The error is
+// TryNext returns the next frame; false with a nil error: not yet. The error is
 // as from Next.
 func (r *Reader) TryNext() (Frame, bool, error) {
 	r.endLoan()

@@ -13,7 +13,7 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// enter opens the segment that has the cursor; false: there is none yet.
+// enter opens the segment that has the cursor; false: not yet.
 func (r *Reader) enter() (bool, error) {
 	j := r.j
 	j.mu.Lock()

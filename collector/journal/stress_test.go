@@ -245,7 +245,7 @@ func (a ahead) List(dir string) ([]disk.Entry, error) {
 }
 
 // A segment that was written while the clock was ahead is not kept until that time,
-// and those behind it are not kept with it.
+// and those after it are not kept with it.
 func TestRetainAgeAfterClockWasAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := Options{Disk: disktest.NewMem(), SegmentBytes: 600}

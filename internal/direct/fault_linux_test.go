@@ -174,7 +174,7 @@ func TestInjected(t *testing.T) {
 	}
 }
 
-// A reader that looks at the file all the time never sees a byte 0, but for the
+// A reader that looks at the file all the time never sees a byte 0, except the
 // moment that the package's comment tells of.
 func TestReaderBesideTheWriter(t *testing.T) {
 	for i, o := range variants {

@@ -21,13 +21,22 @@ func (f *memFile) fail(op string, err error) error {
 	return &fs.PathError{Op: op, Path: f.name, Err: err}
 }
 
-func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
+// do calls an operation with mu held, unless the file is closed.
+func (f *memFile) do(op string, call func() error) error {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
 	if f.closed {
-		return 0, f.fail("read", os.ErrClosed)
+		return f.fail(op, os.ErrClosed)
 	}
-	return bytes.NewReader(f.n.data).ReadAt(p, off)
+	return call()
+}
+
+func (f *memFile) ReadAt(p []byte, off int64) (n int, err error) {
+	err = f.do("read", func() error {
+		n, err = bytes.NewReader(f.n.data).ReadAt(p, off)
+		return err
+	})
+	return n, err
 }
 
 func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
@@ -58,46 +67,36 @@ func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 }
 
 func (f *memFile) Truncate(size int64) error {
-	f.m.mu.Lock()
-	defer f.m.mu.Unlock()
-	switch {
-	case f.closed:
-		return f.fail("truncate", os.ErrClosed)
-	case !f.writable:
-		return f.fail("truncate", syscall.EINVAL)
-	}
-	f.m.resize(f.n, size)
-	return nil
+	return f.do("truncate", func() error {
+		if !f.writable {
+			return f.fail("truncate", syscall.EINVAL)
+		}
+		f.m.resize(f.n, size)
+		return nil
+	})
 }
 
 func (f *memFile) Sync() error {
-	f.m.mu.Lock()
-	defer f.m.mu.Unlock()
-	if f.closed {
-		return f.fail("sync", os.ErrClosed)
-	}
-	f.n.synced = bytes.Clone(f.n.data)
-	return nil
+	return f.do("sync", func() error {
+		f.n.synced = bytes.Clone(f.n.data)
+		return nil
+	})
 }
 
-func (f *memFile) Size() (int64, error) {
-	f.m.mu.Lock()
-	defer f.m.mu.Unlock()
-	if f.closed {
-		return 0, f.fail("stat", os.ErrClosed)
-	}
-	return int64(len(f.n.data)), nil
+func (f *memFile) Size() (size int64, err error) {
+	err = f.do("stat", func() error {
+		size = int64(len(f.n.data))
+		return nil
+	})
+	return size, err
 }
 
 func (f *memFile) Close() error {
-	f.m.mu.Lock()
-	defer f.m.mu.Unlock()
-	if f.closed {
-		return f.fail("close", os.ErrClosed)
-	}
-	f.closed = true
-	f.m.unlink(f.n)
-	return nil
+	return f.do("close", func() error {
+		f.closed = true
+		f.m.unlink(f.n)
+		return nil
+	})
 }
 
 func (f *memFile) Same() (bool, error) {

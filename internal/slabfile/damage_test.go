@@ -90,7 +90,7 @@ var (
 	imageText = "two\n" + longLine + "six\nseven\n"
 )
 
-// image returns a file in which slab 0 holds "one\ntwo\n", of which "one\n" is
+// image returns a file in which slab 0 has "one\ntwo\n", whose "one\n" is
 // delivered and the rest being written, slab 1 a long line, and slab 2, sealed,
 // "six\nseven\n".
 func image(t testing.TB) []byte {

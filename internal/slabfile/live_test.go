@@ -121,7 +121,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestTouch: a file of which no page was ever stored into has no hole once each
+// TestTouch: a file whose pages were never stored into has no hole once each
 // was touched, and is not changed by it.
 func TestTouch(t *testing.T) {
 	f := mustOpen(t, filepath.Join(tmpfs(t), "slabs"), Options{Geometry: Geometry{SlabSize: 4096, SlabCount: 3}})

@@ -41,7 +41,7 @@ func (f *File) open() (err error) {
 			return err
 		}
 		if o.Geometry.LineLimit <= o.Geometry.SlabSize {
-			o.Geometry.LineLimit = 0 // as the header has it
+			o.Geometry.LineLimit = 0 // as in the header
 		}
 	}
 	if !supported {

@@ -104,7 +104,7 @@ func TestDeliveredIsNotPending(t *testing.T) {
 	f.Free(2)
 	f = reopen(t, f, small)
 	wantText(t, f, "two\nthree\n")
-	// Within a line: whoever took the part is gone, so all of it goes again.
+	// Within a line: the destination of the part is gone, so all of it goes again.
 	f.Delivered(0, 6)
 	f = reopen(t, f, small)
 	b := wantText(t, f, "two\nthree\n")

@@ -69,7 +69,7 @@ func parseCursor(b []byte, path string) (cursor, error) {
 // saved is the cursor file and its content; guarded by Spool.op.
 type saved struct {
 	cursor
-	file disk.File // nil if there is none
+	file disk.File // or nil
 	time time.Time // of the latest writing
 }
 

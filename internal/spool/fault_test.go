@@ -121,7 +121,7 @@ func leftOver(t *testing.T, segmentBytes int64) (*Spool, *disktest.Mem, *disktes
 // What could not be taken back may be found after a kill until a later Append has
 // stored lines, and not from then on.
 func TestKillAfterRollBackFails(t *testing.T) {
-	for _, segmentBytes := range []int64{1 << 20, 100} { // the lines are behind others, or in a segment of their own
+	for _, segmentBytes := range []int64{1 << 20, 100} { // the lines follow others, or are in a segment of their own
 		s, mem, d := leftOver(t, segmentBytes)
 		var killed []*disktest.Mem
 		d.Hook = func(disktest.Op) disktest.Fault {

@@ -15,7 +15,7 @@ import (
 	"github.com/rollway/rollway/internal/testkit"
 )
 
-// A segment between others is gone, or is no file: its lines are counted, and
+// A segment between others is missing or a folder: its lines are counted, and
 // stay counted after a restart.
 func TestSegmentInTheMiddle(t *testing.T) {
 	const middle = "/s/00000000000000000010.spool"

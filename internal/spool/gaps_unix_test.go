@@ -16,7 +16,7 @@ import (
 	"github.com/rollway/rollway/internal/testkit"
 )
 
-// A FIFO in the place of a file holds nothing up.
+// A FIFO instead of a file delays nothing.
 func TestFIFO(t *testing.T) {
 	for _, name := range []string{segmentName(0), cursorName, recordlog.LockName} {
 		dir, s := openReal(t)
@@ -41,7 +41,7 @@ func TestFIFO(t *testing.T) {
 	}
 }
 
-// A link in the place of each file is not followed, and what it points to keeps
+// A link instead of each file is not followed, and what it points to keeps
 // its bytes.
 func TestLinksAreNotFollowed(t *testing.T) {
 	for _, name := range []string{segmentName(0), cursorName, recordlog.LockName} {

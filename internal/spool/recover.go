@@ -78,7 +78,7 @@ func (s *Spool) recover() error {
 	return nil
 }
 
-// recoverSegment returns the segment in the file of that name, or nil if there is none.
+// recoverSegment returns the segment in the file of that name, or nil.
 func (s *Spool) recoverSegment(name string, line uint64, size int64) (*segment, error) {
 	seg := &segment{line: line, size: size, dirty: true} // perhaps never synced
 	if err := s.open(seg); errors.Is(err, disk.ErrNotFile) {

@@ -17,7 +17,7 @@ const (
 )
 
 // twoSegments is a disk with lines 0 to 39 in ten batches of one segment and
-// 40 to 79 in the next, of which the first ten are settled.
+// 40 to 79 in the next, the first ten of them settled.
 func twoSegments(t testing.TB) *disktest.Mem {
 	t.Helper()
 	mem := disktest.NewMem()
@@ -106,8 +106,8 @@ func TestRecovery(t *testing.T) {
 		{"last segment cut within a header", change(seg1, func(b []byte) []byte { return b[:at(9)+10] }), texts(10, 76), 4, "damaged", "10 bytes at byte 1360, 4 lines"},
 		{"last segment cut to 100 bytes", change(seg1, func(b []byte) []byte { return b[:100] }), texts(10, 40), 40, "damaged", "00000000000000000040.spool: damaged, 36 bytes at byte 64, 40 lines"},
 		{"last segment cut at a frame", change(seg1, func(b []byte) []byte { return b[:at(7)] }), texts(10, 68), 12, "damaged", "12 lines, lines are missing: the file was cut here"},
-		{"zeros behind the end", change(seg1, func(b []byte) []byte { return append(b, make([]byte, 3000)...) }), all, 0, "torn tail cut", "3000 bytes"},
-		{"garbage behind the end", change(seg1, func(b []byte) []byte { return append(b, strings.Repeat("garbage\n", 20)...) }), all, 20, "damaged", "about 20 lines"},
+		{"zeros after the end", change(seg1, func(b []byte) []byte { return append(b, make([]byte, 3000)...) }), all, 0, "torn tail cut", "3000 bytes"},
+		{"garbage after the end", change(seg1, func(b []byte) []byte { return append(b, strings.Repeat("garbage\n", 20)...) }), all, 20, "damaged", "about 20 lines"},
 		{"body of the last frame", flip(seg1, at(9)+frameHeader), without(76, 80), 4, "damaged", "4 lines"},
 		{"header of the last frame", flip(seg1, at(9)+20), without(76, 80), 4, "damaged", "about 4 lines"},
 		{"body amid the last segment", flip(seg1, at(4)+frameHeader+30), without(56, 60), 4, "damaged", "144 bytes at byte 640, 4 lines"},

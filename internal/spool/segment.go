@@ -96,7 +96,7 @@ func (s *Spool) removeFirst() {
 	s.sweep()
 }
 
-// sweep removes files that were given up. A cursor that is behind and cannot be written is
+// sweep removes files that were given up. A stale cursor that cannot be written is
 // removed first: the next Open would count the lines as lost.
 func (s *Spool) sweep() {
 	for len(s.garbage) > 0 && s.owns() {

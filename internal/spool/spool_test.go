@@ -163,7 +163,7 @@ func TestPiecesAndKeysOutliveTheCursor(t *testing.T) {
 }
 
 // A process that is killed goes on with the very piece that it was delivering,
-// also if more lines came behind it.
+// also if more lines came after it.
 func TestThePieceInFlightSurvivesAKill(t *testing.T) {
 	mem := disktest.NewMem()
 	s := mustOpen(t, mem, Options{})
