@@ -47,50 +47,53 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 readme: ## run the commands of README.md in a fresh clone and compare what they print
 	@$(GO) run ./scripts/dev readme
 
+# Each program writes its raw results into docs/results, and all tables are made anew.
+BENCH = cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench
+OUT   = ../docs/results
+
 .PHONY: bench-logger
-bench-logger: ## measure the logger against its rivals and write the tables of docs/BENCHMARKS.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench logger -o ../docs/results/logger.json $(ARGS) && ../bin/bench tables logger
+bench-logger: ## measure the logger against its rivals
+	@$(BENCH) logger -o $(OUT)/logger.json $(ARGS) && ../bin/bench tables
 
 .PHONY: bench-writers
-bench-writers: ## measure the buffered writers against their rivals and write the tables of docs/BENCHMARKS.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench writers -o ../docs/results/writers.json $(ARGS) && ../bin/bench tables writers
+bench-writers: ## measure the buffered writers against their rivals
+	@$(BENCH) writers -o $(OUT)/writers.json $(ARGS) && ../bin/bench tables
 
 .PHONY: bench-alloc
-bench-alloc: ## find where allocations come from, with four toolchains, and write the tables of docs/BENCHMARKS.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench alloc -o ../docs/results/allocstudy.json $(ARGS) && ../bin/bench tables allocstudy
+bench-alloc: ## find where allocations come from, with four toolchains
+	@$(BENCH) alloc -o $(OUT)/allocstudy.json $(ARGS) && ../bin/bench tables
 
 .PHONY: bench-latency
-bench-latency: ## measure the log call while the destination stalls (some 10 minutes) and write the tables of docs/BENCHMARKS.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench latency -o ../docs/results/latency.json $(ARGS) && ../bin/bench tables latency
+bench-latency: ## measure the log call while the destination stalls (10 minutes)
+	@$(BENCH) latency -o $(OUT)/latency.json $(ARGS) && ../bin/bench tables
 
 .PHONY: bench-reliability
-bench-reliability: ## do to writers what can go wrong, 200 kills at random, in a copy and in a write each (some 10 minutes), and write the tables of docs/RELIABILITY.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench reliability -o ../docs/results/reliability.json $(ARGS) && ../bin/bench tables reliability
+bench-reliability: ## put writers under faults, with 200 kills at random, in a copy and in a write each (10 minutes)
+	@$(BENCH) reliability -o $(OUT)/reliability.json $(ARGS) && ../bin/bench tables
 
 .PHONY: bench-stuck
-bench-stuck: ## put loggers in front of destinations that take nothing (long, as each that hangs is given 10 s), and write the tables of docs/RELIABILITY.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench stuck -o ../docs/results/stuck.json $(ARGS) && ../bin/bench tables stuck
+bench-stuck: ## put loggers in front of destinations that take nothing (each that hangs gets 10 s)
+	@$(BENCH) stuck -o $(OUT)/stuck.json $(ARGS) && ../bin/bench tables
 
 .PHONY: bench-direct
-bench-direct: ## a gRPC server that logs 300 MB/s for a minute (or DURATION=10m), the published experiments beside it (12 minutes), and the tables of docs/BENCHMARKS.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench direct-headline -o ../docs/results $(if $(DURATION),-duration $(DURATION)) $(ARGS) && \
-		../bin/bench direct -o ../docs/results && ../bin/bench tables direct
+bench-direct: ## a gRPC server that logs 300 MB/s for a minute (or DURATION=10m), and the published experiments (12 minutes)
+	@$(BENCH) direct-headline -o $(OUT) $(if $(DURATION),-duration $(DURATION)) $(ARGS) && ../bin/bench direct -o $(OUT) && ../bin/bench tables
 
 .PHONY: bench-relay
-bench-relay: ## measure relays beside each other, and a published benchmark of buffers on real sockets (some 14 minutes), and write the tables of docs/RELAY.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench relay -o ../docs/results/relay.json $(ARGS) && ../bin/bench tables relay
+bench-relay: ## measure relays against each other (14 minutes)
+	@$(BENCH) relay -o $(OUT)/relay.json $(ARGS) && ../bin/bench tables
 
 .PHONY: bench-ingest
-bench-ingest: ## measure taking events in beside a published pipeline and other collectors (some 15 minutes), and write the tables of docs/BENCHMARKS.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest -o ../docs/results/ingest.json $(ARGS) && ../bin/bench tables ingest
+bench-ingest: ## measure taking events in beside a published pipeline and other collectors (15 minutes)
+	@$(BENCH) ingest -o $(OUT)/ingest.json $(ARGS) && ../bin/bench tables
 
-.PHONY: bench-published
-bench-published: ## write the table of docs/PUBLISHED.md from the results that there are
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench tables published
+.PHONY: bench-tables
+bench-tables: ## make all tables from the results that there are
+	@$(BENCH) tables
 
 .PHONY: bench-chaos
-bench-chaos: ## do to a collector under load what can go wrong, 100 kills and minutes without Kafka among it (some 9 minutes), and write the table of docs/RELIABILITY.md
-	@cd bench && $(GO) test ./chaos -run TestFaults -v -count 1 -timeout 0 -args -o ../../docs/results/chaos.json $(ARGS) && $(GO) run ./cmd/bench tables chaos
+bench-chaos: ## put a collector under load and faults, 100 kills and minutes without Kafka among them (9 minutes)
+	@cd bench && $(GO) test ./chaos -run TestFaults -v -count 1 -timeout 0 -args -o ../$(OUT)/chaos.json $(ARGS) && $(GO) run ./cmd/bench tables
 
 .PHONY: soak
 soak: ## random runs, COUNT (20) of each: slab (also under the race detector), file and spool followed line by line; relay with large streams and many connections, the collector's journal; seeds are printed
