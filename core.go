@@ -15,7 +15,7 @@ import (
 // core is shared by all Loggers derived from one New.
 type core struct {
 	formats []*format
-	single  *output   // the only output; nil if there are several, or if it encodes as it writes
+	single  *output   // the only output; nil if there are several
 	outputs []*output // in the order of Options.Outputs
 	clock   *clock
 
@@ -47,9 +47,6 @@ type core struct {
 		done chan struct{}
 		err  error // read-only after done is closed
 	}
-
-	early    []*format // the first of formats: without those that encode as they write
-	emitters []*output // outputs that encode as they write
 }
 
 // threshold is the lowest level at which something is done.
@@ -74,7 +71,6 @@ func (t *threshold) admits(l slog.Level) bool {
 type format struct {
 	encode.Format
 	index   int       // in core.formats
-	emits   bool      // the LineEncoder is the Writer: it is called when the line is written
 	buffers []*output // have WriteLevel: decide themselves how long to wait
 	direct  []*output // may block in Write
 }
@@ -97,7 +93,6 @@ func newCore(o Options) (*core, error) {
 			return nil, fmt.Errorf("rollway.New: Options.Outputs[%d].Encoder: %w", i, err)
 		}
 	}
-	c.orderFormats()
 	for _, o := range c.outputs {
 		o.counts = o.buffer != nil || o.shares
 		if o.name == "" {
@@ -105,7 +100,7 @@ func newCore(o Options) (*core, error) {
 		}
 	}
 	c.teller.onError, c.teller.outputs = o.OnError, c.outputs
-	if len(c.outputs) == 1 && len(c.emitters) == 0 {
+	if len(c.outputs) == 1 {
 		c.single = c.outputs[0]
 	}
 	c.capture = min(c.caller.min, c.stack.min)
@@ -148,10 +143,7 @@ func (c *core) addOutput(o Output, levels bool) error {
 		return err
 	}
 	out.format = f
-	if f.emits {
-		out.buffer, out.tries = nil, nil // the encoding may hang, and WriteLevel cannot bound that
-		c.emitters = append(c.emitters, out)
-	} else if out.buffer != nil {
+	if out.buffer != nil {
 		f.buffers = append(f.buffers, out)
 	} else {
 		f.direct = append(f.direct, out)
@@ -174,33 +166,15 @@ func (c *core) formatFor(o Output) (*format, error) {
 	if err != nil {
 		return nil, err
 	}
-	custom, isCustom := enc.(Custom)
-	emits := isCustom && custom.isWriter(o.Writer)
 	for _, f := range c.formats {
-		if f.emits == emits && sameFormat(f.Options, encoder.Options) {
+		if sameFormat(f.Options, encoder.Options) {
 			return f, nil
 		}
 	}
-	f := &format{Format: *encoder, emits: emits}
+	f := &format{Format: *encoder, index: len(c.formats)}
 	c.formats = append(c.formats, f)
-	c.custom = c.custom || isCustom
+	c.custom = c.custom || f.Kind == encode.Custom
 	return f, nil
-}
-
-// orderFormats moves formats that encode as they write to the end.
-func (c *core) orderFormats() {
-	var late []*format
-	for _, f := range c.formats {
-		if f.emits {
-			late = append(late, f)
-		} else {
-			c.early = append(c.early, f)
-		}
-	}
-	c.formats = slices.Concat(c.early, late)
-	for i, f := range c.formats {
-		f.index = i
-	}
 }
 
 // setGate finds the level below which no output takes anything, as a variable that

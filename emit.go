@@ -76,26 +76,17 @@ func (l *Logger) complete(ctx context.Context, s *scratch, r *encode.Record, att
 	return attrs
 }
 
-// emit encodes r once per format and hands the line to each output that admits it,
-// last to those that encode as they write. ctx holds what the context adds for each
-// format, or is nil.
+// emit encodes r once per format and hands the line to each output that admits it. ctx
+// holds what the context adds for each format, or is nil.
 func (c *core) emit(s *scratch, scopes, ctx []encode.Scope, r *encode.Record, attrs []slog.Attr) {
-	c.encode(s, scopes, ctx, r, attrs)
-	c.serve(s, r.Level)
-	if len(c.emitters) > 0 {
-		c.serveEmitters(s, scopes, ctx, r, attrs)
-	}
-}
-
-// encode encodes r into s once for each early format that has an output for it.
-func (c *core) encode(s *scratch, scopes, ctx []encode.Scope, r *encode.Record, attrs []slog.Attr) {
 	s.Buf, s.ends = s.Buf[:0], s.ends[:0]
-	for i, f := range c.early {
+	for i, f := range c.formats {
 		if f.admits(r.Level) {
 			s.Buf = f.Line(s.Buf, &s.Scratch, &scopes[i], f.scopeIn(ctx), r, attrs)
 		}
 		s.ends = append(s.ends, len(s.Buf))
 	}
+	c.serve(s, r.Level)
 }
 
 // waiting is a line that an output can take only after a wait: Scratch.Buf[from:to].
@@ -113,7 +104,7 @@ type waiting struct {
 func (c *core) serve(s *scratch, level slog.Level) {
 	s.waits = s.waits[:0]
 	start := 0
-	for i, f := range c.early {
+	for i, f := range c.formats {
 		end := s.ends[i]
 		if start < end { // an output takes this level
 			for _, o := range f.buffers {
@@ -125,7 +116,7 @@ func (c *core) serve(s *scratch, level slog.Level) {
 		start = end
 	}
 	start = 0
-	for i, f := range c.early {
+	for i, f := range c.formats {
 		end := s.ends[i]
 		if start < end {
 			for _, o := range f.direct {
@@ -139,29 +130,6 @@ func (c *core) serve(s *scratch, level slog.Level) {
 	if len(s.waits) > 0 {
 		c.serveWaiting(s, level)
 	}
-}
-
-// serveEmitters serves the outputs that encode as they write: first those that are
-// not busy, and then those that must be awaited.
-func (c *core) serveEmitters(s *scratch, scopes, ctx []encode.Scope, r *encode.Record, attrs []slog.Attr) {
-	s.waits = s.waits[:0]
-	for _, o := range c.emitters {
-		switch {
-		case !o.admits(r.Level):
-		case o.lock.try():
-			_ = o.settle(c, o.callEmitter(c, s, scopes, ctx, r, attrs), s.part)
-		default:
-			s.waits = append(s.waits, waiting{o: o})
-		}
-	}
-	for _, w := range s.waits {
-		if w.o.lock.lock(c.maxWait) {
-			_ = w.o.settle(c, w.o.callEmitter(c, s, scopes, ctx, r, attrs), s.part)
-		} else {
-			_ = w.o.leaveOut(c, errStuck)
-		}
-	}
-	clear(s.waits)
 }
 
 // serveWaiting serves the outputs that did not take their line at once. Those that

@@ -22,31 +22,30 @@ import (
 // which is worth more than that the time was up.
 const lastWords = 100 * time.Millisecond
 
-// encodedLine is one record in every early format of a core, and what the other
-// formats need.
+// encodedLine is one record in every format of a core.
 type encodedLine struct {
 	level       slog.Level
-	lines       [][]byte // one for each early format; nil: not encoded in time
+	lines       [][]byte // one for each format; nil: not encoded in time
 	r           *encode.Record
 	scopes, ctx []encode.Scope
 	attrs       []slog.Attr
 }
 
-// encodeEarly encodes lines in every early format that they lack, into memory of
-// their own, until ctx ends. Each format has an equal share of the remaining time, so
+// encodeLines encodes lines in every format that they lack, into memory of their own,
+// until ctx ends. Each format has an equal share of the remaining time, so
 // that one that hangs costs no other.
-func (c *core) encodeEarly(ctx context.Context, lines ...*encodedLine) {
+func (c *core) encodeLines(ctx context.Context, lines ...*encodedLine) {
 	for _, e := range lines {
 		if e.lines == nil {
-			e.lines = make([][]byte, len(c.early))
+			e.lines = make([][]byte, len(c.formats))
 		}
 	}
-	for i, f := range c.early {
+	for i, f := range c.formats {
 		if !slices.ContainsFunc(lines, func(e *encodedLine) bool { return e.lines[i] == nil }) {
 			continue
 		}
 		encoded := make([][]byte, len(lines))
-		if endsWithin(ctx, untilDeadline(ctx)/time.Duration(len(c.early)-i), func() {
+		if endsWithin(ctx, untilDeadline(ctx)/time.Duration(len(c.formats)-i), func() {
 			for j, e := range lines {
 				encoded[j] = f.keep(e)
 			}

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/levels"
-	"github.com/rollway/rollway/line"
 )
 
 // synced is arrivals with a Sync that notes how many lines it found.
@@ -85,12 +84,11 @@ func TestTheEndIsBounded(t *testing.T) {
 func testEndWithStuck(t *testing.T, end func(*Logger), own string, stuck func() (io.Writer, func())) {
 	w, mend := stuck()
 	_, plain := w.(*hung)
-	_, emits := w.(*emitting)
 	good := &synced{}
 	var mu sync.Mutex
 	var told []string
 	l := mustNew(t, Options{
-		Outputs: []Output{stuckOutput(w, nil), {Name: "good", Writer: good}},
+		Outputs: []Output{{Name: "stuck", Writer: w}, {Name: "good", Writer: good}},
 		Exit:    func(int) {},
 		OnError: func(err error) {
 			mu.Lock()
@@ -135,7 +133,7 @@ func testEndWithStuck(t *testing.T, end func(*Logger), own string, stuck func() 
 	mu.Lock()
 	if text := strings.Join(told, "\n"); own != "" && (!strings.Contains(text, " stuck: ") || strings.Contains(text, " good: ")) {
 		t.Errorf("told %q", text)
-	} else if pending := "7 lines pending"; own != "" && !plain && !emits && !strings.Contains(text, pending) {
+	} else if pending := "7 lines pending"; own != "" && !plain && !strings.Contains(text, pending) {
 		t.Errorf("told %q, want %q", text, pending)
 	}
 	mu.Unlock()
@@ -160,9 +158,9 @@ func TestLastLineThatCannotBeEncoded(t *testing.T) {
 	for name, redact := range map[string]*Redaction{"plain": nil, "redacted": {Keys: []string{"password"}}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				good, second, third := &synced{}, &synced{}, &resolving{}
+				good, second, third := &synced{}, &synced{}, &arrivals{}
 				exited := false
-				outputs := []Output{{Writer: good}, {Writer: second, Encoder: Logfmt{}}, {Writer: third, Encoder: Custom{third}}}
+				outputs := []Output{{Writer: good}, {Writer: second, Encoder: Logfmt{}}, {Writer: third, Encoder: Custom{resolving{}}}}
 				l := mustNew(t, Options{Outputs: outputs, Exit: func(int) { exited = true }, Redact: redact})
 				l.Info(t.Context(), "before")
 				release := make(chan struct{})
@@ -171,7 +169,7 @@ func TestLastLineThatCannotBeEncoded(t *testing.T) {
 				if took := time.Since(start); !exited || took > defaultCloseTimeout || len(good.found) != 1 || good.found[0] != 2 {
 					t.Errorf("exited %v after %v, synced %v", exited, took, good.found)
 				}
-				for _, w := range []*arrivals{&good.arrivals, &second.arrivals, &third.arrivals} {
+				for _, w := range []*arrivals{&good.arrivals, &second.arrivals, third} {
 					got := w.lines[len(w.lines)-1]
 					for _, part := range []string{"FATAL", "last", "7", "left_out", "g.v"} {
 						if !strings.Contains(got, part) {
@@ -185,34 +183,16 @@ func TestLastLineThatCannotBeEncoded(t *testing.T) {
 	}
 }
 
-// Of an output that encodes as it writes, also if there is no other.
-func TestLastLineOfAnEmitterAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, release := &resolving{}, make(chan struct{})
-		l := mustNew(t, Options{Outputs: []Output{{Writer: w, Encoder: Custom{w}}}, Exit: func(int) {}})
-		l.Fatal(t.Context(), "last", slog.Any("v", hangingValuer{release}))
-		if len(w.lines) != 1 || !strings.Contains(w.lines[0], "last") {
-			t.Errorf("got %q", w.lines)
-		}
-		close(release)
-	})
-}
+// resolving is a format of the user's that writes levels, messages and values.
+type resolving struct{}
 
-// resolving passes records on as it encodes them, with their values.
-type resolving struct{ arrivals }
-
-func (w *resolving) AppendLine(dst []byte, r *Record) []byte {
-	text := levels.Append(nil, r.Level)
-	text = append(text, r.Message...)
-	r.Attrs(func(a slog.Attr) bool {
-		text = AppendJSON(append(text, a.Key...), a.Value)
-		return true
-	})
-	_, _ = w.arrivals.Write(text)
+func (resolving) AppendLine(dst []byte, r *Record) []byte {
+	dst = append(levels.Append(dst, r.Level), r.Message...)
+	for a := range r.Attrs {
+		dst = AppendJSON(append(dst, a.Key...), a.Value)
+	}
 	return dst
 }
-
-func (w *resolving) Write(p []byte) (int, error) { return len(p), nil }
 
 // However many reports of sampling a format hangs in, the end is bounded, and each
 // of them is accounted for.
@@ -273,7 +253,7 @@ func TestLastLineOfAnEncoderThatHangs(t *testing.T) {
 		release := make(chan struct{})
 		l := mustNew(t, Options{
 			Outputs: []Output{{Name: "bad", Writer: bad, Encoder: Custom{hangingEncoder{release}}}, {Writer: good},
-				stuckOutput(&emitting{hung{release: release}}, nil), {Writer: after, Encoder: Logfmt{}}},
+				{Writer: after, Encoder: Logfmt{}}},
 			Exit: func(int) {}, OnError: func(err error) { told = append(told, err.Error()) },
 		})
 		start := time.Now()
@@ -283,11 +263,11 @@ func TestLastLineOfAnEncoderThatHangs(t *testing.T) {
 		}
 		synctest.Wait()
 		for _, text := range told {
-			if (!strings.Contains(text, " bad: ") || !strings.Contains(text, errNotEncoded.Error())) && !strings.Contains(text, " stuck: "+line.ErrPending.Error()) {
+			if !strings.Contains(text, " bad: ") || !strings.Contains(text, errNotEncoded.Error()) {
 				t.Errorf("told %q", text)
 			}
 		}
-		if len(told) != 3 { // the loss, that the sync misses it, and the other one's
+		if len(told) != 2 { // the loss, and that the sync misses it
 			t.Errorf("told %q", told)
 		}
 		close(release)

@@ -208,9 +208,6 @@ func (l *Logger) lastLine(limit, ctx context.Context, r lastRecord, attrs []slog
 			if c.extras || r.stack != "" { // in a scratch that the record keeps
 				attrs = l.complete(ctx, scratchPool.Get().(*scratch), &r.Record, attrs, r.stack)
 			}
-			if len(c.early) == 0 { // else nothing notices that a value hangs
-				_ = AppendJSON(nil, slog.GroupValue(attrs...))
-			}
 			whole = &encodedLine{level: r.Level, r: &r.Record, scopes: l.scopes, ctx: c.scopesOf(ctx), attrs: attrs}
 		}
 	})
@@ -218,15 +215,15 @@ func (l *Logger) lastLine(limit, ctx context.Context, r lastRecord, attrs []slog
 	case ended && !taken:
 		return nil
 	case !ended || whole == nil:
-		c.encodeEarly(limit, plain)
+		c.encodeLines(limit, plain)
 		return plain
 	}
-	c.encodeEarly(half, whole)
+	c.encodeLines(half, whole)
 	if !slices.ContainsFunc(whole.lines, func(line []byte) bool { return line == nil }) {
 		return whole
 	}
 	plain.lines = whole.lines
-	c.encodeEarly(limit, plain)
+	c.encodeLines(limit, plain)
 	return plain
 }
 

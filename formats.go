@@ -92,15 +92,13 @@ type Console struct {
 }
 
 // Custom is a format of the user's own. Outputs with the same LineEncoder share one
-// encoding of each record if it is a pointer. If that pointer is also the Output's
-// Writer, the encoder may pass the record on while it encodes: it is then called once
-// per record, however long, after the other outputs have their line, by one goroutine
-// at a time, and calls wait for it as for a plain writer.
+// encoding of each record if it is a pointer. A destination that takes records, not
+// lines, keeps what AppendLine makes of a record and writes its number as the line, by
+// which Write finds it: see NewOutput of bridge/otellog.
 type Custom struct{ LineEncoder }
 
 // LineEncoder appends one line for a record and returns the extended slice. Several
-// goroutines may call it at once, unless Custom says otherwise. It must not keep r or
-// anything that r refers to, and must not write a newline except at the end; a
+// goroutines may call it at once. It must not keep r or anything that r refers to, and must not write a newline except at the end; a
 // missing final one is added. If it panics, the line is a JSON object that reports
 // the panic.
 type LineEncoder interface {
@@ -212,11 +210,6 @@ func (c Custom) options(io.Writer) (encode.Options, error) {
 		return encode.Options{}, errors.New("Custom.LineEncoder is nil")
 	}
 	return encode.Options{Kind: encode.Custom, Custom: lineEncoder(c)}, nil
-}
-
-// isWriter reports whether the LineEncoder is also w, and so writes while it encodes.
-func (c Custom) isWriter(w io.Writer) bool {
-	return isPointer(c.LineEncoder) && any(w) == any(c.LineEncoder)
 }
 
 func isPointer(v any) bool { return reflect.TypeOf(v).Kind() == reflect.Pointer }

@@ -16,8 +16,7 @@ import (
 // level, and returns. It never panics (except Panic) and never returns an error:
 // errors of outputs are counted in Stats and reported to Options.OnError. It waits
 // only if an output does, and no output delays another: buffering writers with room
-// get the line first, then plain writers, then writers that must be awaited, and last
-// encoders that write ([Custom]). A full buffering writer waits as configured; a
+// get the line first, then plain writers, then writers that must be awaited. A full buffering writer waits as configured; a
 // plain writer that is busy is awaited for at most Options.MaxWait. A call hangs only
 // if it is itself inside a plain writer that hangs.
 //

@@ -97,8 +97,8 @@ type Output struct {
 	// Writer receives each line in one Write. A line.LevelWriter is called through
 	// WriteLevel, by several goroutines at once, and bounds its waits itself; if it
 	// is also a line.TryWriter, other outputs get the line before the Logger waits
-	// for it. Calls to any other writer, a plain writer, are made one at a time, as
-	// are those to a Writer that is also the LineEncoder of Encoder. Required.
+	// for it. Calls to any other writer, a plain writer, are made one at a time.
+	// Required.
 	//
 	// The Logger owns it. Shutdown and Close close it if it has a method Close or
 	// Shutdown(context.Context) error, but never os.Stdin, os.Stdout and os.Stderr.

@@ -259,7 +259,7 @@ func (c *core) leftOutLines(ctx context.Context) (lines []*encodedLine) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	c.encodeEarly(ctx, lines...)
+	c.encodeLines(ctx, lines...)
 	return lines
 }
 

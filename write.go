@@ -71,23 +71,16 @@ func (o *output) tryDirect(c *core, p []byte, part uint32) (done bool) {
 // for a writer that is stuck or full, and returns the line's error.
 func (o *output) writeLast(ctx context.Context, c *core, e *encodedLine) error {
 	const part = 0
-	var p []byte
-	if !o.format.emits {
-		switch p = e.lines[o.format.index]; {
-		case p == nil:
-			return o.leaveOut(c, errNotEncoded)
-		case len(p) == 0:
-			return nil // it did not admit the level
-		}
+	p := e.lines[o.format.index]
+	switch {
+	case p == nil:
+		return o.leaveOut(c, errNotEncoded)
+	case len(p) == 0:
+		return nil // it did not admit the level
 	}
 	if o.buffer == nil {
 		if !o.lock.lockPatiently(lineTurn, untilDeadline(ctx)) {
 			return o.leaveOut(c, errStuck)
-		}
-		if o.format.emits {
-			s := scratchPool.Get().(*scratch)
-			defer s.free()
-			return o.settle(c, o.callEmitter(c, s, e.scopes, e.ctx, e.r, e.attrs), part)
 		}
 		return o.settle(c, o.callDirect(c, p), part)
 	}
@@ -191,22 +184,6 @@ func (o *output) callDirect(c *core, p []byte) (err error) {
 	}
 	n, failed := o.w.Write(p)
 	return checkWrite(n, failed, p)
-}
-
-// callEmitter is callDirect for an output that encodes as it writes. It encodes once:
-// a line that is too long ends at Options.MaxLine.
-func (o *output) callEmitter(c *core, s *scratch, scopes, ctx []encode.Scope, r *encode.Record, attrs []slog.Attr) (err error) {
-	defer o.leave(c, &err)
-	err = errEnded
-	if o.unannounced.Load() > 0 {
-		if err := o.announce(c); err != nil {
-			return err
-		}
-	}
-	f := o.format
-	s.Buf = f.LineOnce(s.Buf[:0], &s.Scratch, &scopes[f.index], f.scopeIn(ctx), r, attrs)
-	n, failed := o.w.Write(s.Buf)
-	return checkWrite(n, failed, s.Buf)
 }
 
 // leave is deferred. It turns a panic into an error, counts the line if it was lost,

@@ -17,7 +17,9 @@ type appending struct {
 	left     int // bytes of the lines left out because they are too large
 	tooLarge int // size of the longest of them, newline included
 
-	until time.Duration // with several shards: the age of the Writer at which the call stops waiting, or 0
+	// With several shards:
+	until        time.Duration // the age of the Writer at which the call stops waiting, or 0
+	try, through bool          // the call is TryWriteLevel; WriteLevel would write through
 }
 
 // writeSlow is Write without the fast path. The caller holds mu; writeSlow releases
@@ -49,16 +51,22 @@ func (w *Writer) trySlow(p []byte, c class) error {
 	}
 	pl := appending{rest: p, class: c, rank: w.rankLocked(c)}
 	one := len(p) == 0 || bytes.IndexByte(p, '\n') == len(p)-1
-	appended, timeout := one && w.appendLocked(&pl), w.timeoutLocked()
+	appended := one && w.appendLocked(&pl)
+	err := w.refusalLocked(false)
 	w.wakeUnlock()
-	switch {
-	case !appended && timeout == 0:
-		return line.ErrFull
-	case !appended:
-		return line.ErrWouldWait
+	if appended {
+		_, err = pl.result(len(p), w.opts.MaxLine)
 	}
-	_, err := pl.result(len(p), w.opts.MaxLine)
 	return err
+}
+
+// refusalLocked returns the error of TryWriteLevel for lines that find no room, or that
+// WriteLevel would write through.
+func (w *Writer) refusalLocked(through bool) error {
+	if !through && w.timeoutLocked() == 0 {
+		return line.ErrFull
+	}
+	return line.ErrWouldWait
 }
 
 // rejectUnlock counts the lines of p, which came after Close.

@@ -87,48 +87,17 @@ func (w *Writer) trySharded(level slog.Level, p []byte, c class) error {
 	if len(p) == 0 || level < w.through && w.tryAppend(s, p) {
 		return nil
 	}
-	one := bytes.IndexByte(p, '\n') == len(p)-1
-	w.mu.Lock()
-	if w.closed {
-		return w.rejectUnlock(p)
-	}
-	if w.throughLocked(level) {
-		w.mu.Unlock()
-		return line.ErrWouldWait
-	}
-	if one && len(p) > w.opts.SlabSize {
-		pl := appending{rest: p, class: c}
-		w.skipTooLargeLocked(&pl, p, len(p))
-		w.wakeUnlock()
-		_, err := pl.result(len(p), w.opts.MaxLine)
+	pl := appending{rest: p, class: c, try: true, through: level >= w.through}
+	if appended, err := w.appendSharded(s, &pl); !appended {
 		return err
 	}
-	var t *term
-	var start int
-	if one {
-		t, start = w.findLocked(s, len(p), w.rankLocked(c))
-	}
-	w.filling.short = w.filling.short || one && t == nil
-	timeout := w.timeoutLocked()
-	wake := w.needWakeLocked()
-	w.mu.Unlock()
-	if t != nil {
-		t.put(start, p)
-	}
-	if wake {
-		w.wakeUp()
-	}
-	switch {
-	case t != nil:
-		return nil
-	case timeout == 0:
-		return line.ErrFull
-	}
-	return line.ErrWouldWait
+	_, err := pl.result(len(p), w.opts.MaxLine)
+	return err
 }
 
 // appendSharded copies as many lines of pl as fit one slab, for which it may wait,
-// or skips one that is too large. It returns false if the lines were dropped.
+// or skips one that is too large. It returns false if the lines were dropped, or with
+// an error if they are left to the caller. For TryWriteLevel it takes one whole line.
 func (w *Writer) appendSharded(s *shard, pl *appending) (appended bool, err error) {
 	piece, size := pl.piece(w.opts.SlabSize)
 	w.mu.Lock()
@@ -137,6 +106,11 @@ func (w *Writer) appendSharded(s *shard, pl *appending) (appended bool, err erro
 	}
 	if pl.class != unknown {
 		pl.rank = w.rankLocked(pl.class)
+	}
+	if pl.try && (pl.through && !w.flight.timedOut || bytes.IndexByte(pl.rest, '\n') != len(pl.rest)-1) {
+		err := w.refusalLocked(pl.through)
+		w.wakeUnlock()
+		return false, err
 	}
 	if size > w.opts.SlabSize {
 		w.skipTooLargeLocked(pl, piece, size)
@@ -156,6 +130,11 @@ func (w *Writer) appendSharded(s *shard, pl *appending) (appended bool, err erro
 
 	w.filling.short = true
 	timeout := w.timeoutLocked()
+	if pl.try {
+		err := w.refusalLocked(false)
+		w.wakeUnlock()
+		return false, err
+	}
 	if timeout > 0 { // of the call, not of each of its waits
 		if pl.until == 0 {
 			pl.until = w.age() + timeout

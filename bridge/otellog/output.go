@@ -1,11 +1,14 @@
 package otellog
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/rollway/rollway"
 	"go.opentelemetry.io/otel/attribute"
@@ -31,24 +34,34 @@ import (
 // if the context has no span. Flush of the Logger makes p export its records. Close
 // and Shutdown leave p open. A panic of p or its processors counts as a failed line.
 //
-// A record is emitted after the other outputs have their line, one at a time. If p
-// does not return, for instance because it exports at once and the peer hangs, the
-// call inside p hangs too. Other calls wait for at most rollway.Options.MaxWait and
-// then drop the record for this output. A LogValue method must not log to the same
-// Logger: that call would wait for itself.
+// The output is a plain writer of the Logger. If p does not return, for instance because
+// it exports at once and the peer hangs, the call inside p hangs too. Other calls wait
+// for at most rollway.Options.MaxWait and then drop the record for this output.
 func NewOutput(p log.LoggerProvider, o Options) rollway.Output {
 	e := &recordWriter{w: NewWriter(p, o)}
 	return rollway.Output{Writer: e, Encoder: rollway.Custom{LineEncoder: e}}
 }
 
-// recordWriter emits where a format would encode. The Logger calls it last, since it
-// is also the Writer. What it encodes is an empty line, so its Write only checks
-// that.
-type recordWriter struct{ w *Writer }
+// recordWriter keeps what AppendLine makes of a record until Write gets its number,
+// which is all that is in the line.
+type recordWriter struct {
+	w    *Writer
+	mu   sync.Mutex
+	last uint64           // guarded by mu; number of the newest record
+	kept [1 << 10]pending // guarded by mu; by number
+}
 
-// AppendLine emits r and appends nothing.
+// pending is a record that is not emitted yet. Later ones replace those of lines that
+// the Logger has dropped.
+type pending struct {
+	number uint64
+	*entry
+	ctx context.Context
+}
+
+// AppendLine keeps r and appends its number.
 func (e *recordWriter) AppendLine(dst []byte, r *rollway.Record) []byte {
-	var out entry
+	out := new(entry)
 	out.logger = r.Logger
 	out.record.SetTimestamp(r.Time)
 	out.record.SetSeverity(severityOf(r.Level))
@@ -62,13 +75,32 @@ func (e *recordWriter) AppendLine(dst []byte, r *rollway.Record) []byte {
 		}
 	}
 	out.record.AddAttributes(attrs...)
-	if i := strings.LastIndexByte(r.Source, ':'); i >= 0 {
-		if line, err := strconv.Atoi(r.Source[i+1:]); err == nil {
-			out.record.AddAttributes(keyFile.String(r.Source[:i]), keyLine.Int(line))
-		}
+	out.addString("source", r.Source)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last++
+	e.kept[e.last%uint64(len(e.kept))] = pending{e.last, out, r.Context()}
+	return strconv.AppendUint(dst, e.last, 10)
+}
+
+// Write emits the record of a line.
+func (e *recordWriter) Write(p []byte) (int, error) {
+	number, err := strconv.ParseUint(string(bytes.TrimSpace(p)), 10, 64)
+	if err != nil { // the Logger's line about a panic in AppendLine
+		return 0, errors.New("otellog: encode: " + strings.TrimSpace(string(p)))
 	}
-	e.w.loggerFor(&out).Emit(out.context(r.Context()), out.record)
-	return dst
+	e.mu.Lock()
+	kept := &e.kept[number%uint64(len(e.kept))]
+	out := *kept
+	if out.number == number {
+		*kept = pending{}
+	}
+	e.mu.Unlock()
+	if out.number != number {
+		return 0, fmt.Errorf("otellog: emit: more than %d records at a time", len(e.kept))
+	}
+	e.w.loggerFor(out.entry).Emit(out.context(out.ctx), out.record)
+	return len(p), nil
 }
 
 // addNamed adds a string that has an attribute of its own in OpenTelemetry, and
@@ -93,14 +125,6 @@ func (e *entry) context(ctx context.Context) context.Context {
 		return trace.ContextWithSpanContext(ctx, sc)
 	}
 	return ctx
-}
-
-// Write returns an error if AppendLine has panicked.
-func (e *recordWriter) Write(p []byte) (int, error) {
-	if len(p) > 1 { // the Logger's line about a panic in AppendLine
-		return 0, errors.New("otellog: emit: " + strings.TrimSpace(string(p)))
-	}
-	return len(p), nil
 }
 
 // Flush makes the provider export its records, if it has ForceFlush.

@@ -117,13 +117,6 @@ func (f *Format) Line(dst []byte, s *Scratch, logger, ctx *Scope, r *Record, att
 	return dst
 }
 
-// LineOnce is Line for a Custom format that must be called once: a line that is
-// too long ends at MaxLine.
-func (f *Format) LineOnce(dst []byte, s *Scratch, logger, ctx *Scope, r *Record, attrs []slog.Attr) []byte {
-	start := len(dst)
-	return f.cutEnd(f.append(dst, s, logger, ctx, r, attrs), start)
-}
-
 // append appends the line of r, however long.
 func (f *Format) append(dst []byte, s *Scratch, logger, ctx *Scope, r *Record, attrs []slog.Attr) []byte {
 	switch f.Kind {
