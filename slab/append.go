@@ -269,6 +269,16 @@ func (w *Writer) wakeUnlock() {
 	}
 }
 
+// wakeParkedUnlock releases mu, notifies served waiters, and wakes run if it is parked.
+func (w *Writer) wakeParkedUnlock() {
+	wake := w.parked
+	w.parked, w.tickerOff = false, false
+	w.unlockServed()
+	if wake {
+		w.wakeUp()
+	}
+}
+
 func (w *Writer) wakeUp() {
 	select {
 	case w.wake <- struct{}{}:

@@ -54,12 +54,7 @@ func (w *Writer) awaitBarrier(ctx context.Context, verb string, b *barrier) erro
 	}
 	b.lost = w.tally.dropped.by[gaveUp]
 	w.barriers = append(w.barriers, b)
-	wake := w.parked
-	w.parked, w.tickerOff = false, false
-	w.mu.Unlock()
-	if wake {
-		w.wakeUp()
-	}
+	w.wakeParkedUnlock()
 
 	var err error
 	select {

@@ -41,12 +41,7 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 		w.rejectWaitersLocked()
 		w.sealAllLocked()
 	}
-	wake := w.parked
-	w.parked, w.tickerOff = false, false
-	w.unlockServed()
-	if wake {
-		w.wakeUp()
-	}
+	w.wakeParkedUnlock()
 
 	select {
 	case <-w.finished:

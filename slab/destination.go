@@ -235,33 +235,30 @@ func (c *call) add(p []byte, lines uint64) {
 
 // do makes the call.
 func (c *call) do(w *Writer) {
-	returned, finished := false, false
+	c.exited = true // unless it returns
 	defer func() {
-		c.took = w.age() - c.began
-		switch v := recover(); {
-		case finished:
-		case v != nil && !returned:
-			c.err = panicked(c.out.name, "Write", v)
-		case v == nil && !returned:
-			c.err, c.exited = exited(c.out.name, "Write"), true
-		case v == nil:
-			c.exited = true
+		if c.took = w.age() - c.began; c.exited && c.err == nil {
+			c.err = exited(c.out.name, "Write")
 		}
 	}()
-	n, err := int64(0), c.mark(w)
-	if err == nil {
-		n, err = c.out.write(c)
+	c.err = guard(c.out.name, "Write", func() error {
+		if err := c.mark(w); err != nil {
+			return err
+		}
+		n, err := c.out.write(c)
+		c.n = int(min(max(n, 0), int64(c.size)))
+		if c.n < c.size && err == nil {
+			err = io.ErrShortWrite
+		}
+		return err
+	})
+	if c.err != nil {
+		_ = guard(c.out.name, "RetryAfter", func() error {
+			c.after = retryAfter(c.err)
+			return nil
+		})
 	}
-	c.n = int(min(max(n, 0), int64(c.size)))
-	if c.n < c.size && err == nil {
-		err = io.ErrShortWrite
-	}
-	c.err = err
-	returned = true
-	if err != nil {
-		c.after = retryAfter(err)
-	}
-	finished = true
+	c.exited = false
 }
 
 // retryAfter returns how long err asks to wait.

@@ -193,17 +193,14 @@ func (w *Writer) pollLocked() time.Duration {
 	return poll
 }
 
-// rest returns when run was woken, or has to poll or tick. It reports whether that is a
-// tick.
+// rest returns when run was woken, or has to poll or tick, or an abandoned call has
+// returned. It reports whether it is a tick.
 func (w *Writer) rest(tickerOff bool, poll time.Duration) (ticked bool) {
 	tick := w.io.ticker.C
 	if tickerOff {
 		tick = nil
 		w.io.ticker.Stop()
 		defer w.io.ticker.Reset(w.opts.FlushInterval)
-	}
-	if w.io.destinations[1] != nil {
-		return w.restTwo(tick)
 	}
 	var alarm <-chan time.Time
 	if poll > 0 {
@@ -214,16 +211,6 @@ func (w *Writer) rest(tickerOff bool, poll time.Duration) (ticked bool) {
 	select {
 	case <-w.wake:
 	case <-alarm:
-	case <-tick:
-		return true
-	}
-	return false
-}
-
-// restTwo is rest with a failover: an abandoned call may return meanwhile.
-func (w *Writer) restTwo(tick <-chan time.Time) (ticked bool) {
-	select {
-	case <-w.wake:
 	case <-tick:
 		ticked = true
 	case <-w.io.destinations[0].back():

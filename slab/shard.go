@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/rollway/rollway/internal/goid"
-	"github.com/rollway/rollway/line"
 )
 
 // shard is the front half for some of the goroutines if there are several shards. It
@@ -107,8 +106,9 @@ func (w *Writer) appendSharded(s *shard, pl *appending) (appended bool, err erro
 	if pl.class != unknown {
 		pl.rank = w.rankLocked(pl.class)
 	}
-	if pl.try && (pl.through && !w.flight.timedOut || bytes.IndexByte(pl.rest, '\n') != len(pl.rest)-1) {
-		err := w.refusalLocked(pl.through)
+	through := pl.through && !w.flight.timedOut
+	if pl.try && (through || bytes.IndexByte(pl.rest, '\n') != len(pl.rest)-1) {
+		err := w.refusalLocked(through)
 		w.wakeUnlock()
 		return false, err
 	}
@@ -129,12 +129,12 @@ func (w *Writer) appendSharded(s *shard, pl *appending) (appended bool, err erro
 	}
 
 	w.filling.short = true
-	timeout := w.timeoutLocked()
 	if pl.try {
 		err := w.refusalLocked(false)
 		w.wakeUnlock()
 		return false, err
 	}
+	timeout := w.timeoutLocked()
 	if timeout > 0 { // of the call, not of each of its waits
 		if pl.until == 0 {
 			pl.until = w.age() + timeout
