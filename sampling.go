@@ -101,7 +101,7 @@ func (s *sampler) takes(ctx context.Context, level slog.Level, msg string, group
 	}
 	now := s.now()
 	if sweep := s.sweep.Load(); s.over(sweep, now) && s.sweep.CompareAndSwap(sweep, now+int64(s.Period)) {
-		due = s.expired(now)
+		due = s.leftOut(now, false)
 	}
 	key := msg
 	if s.Key != nil {
@@ -189,34 +189,20 @@ func (s *sampler) shown(key string, groups []string, attrs []slog.Attr) string {
 	return encode.Shorten(string(s.appendValues([]byte(key), s.redact, groups, attrs)), 256)
 }
 
-// expired forgets the messages whose period is over at now, and returns those with
-// records left out.
-func (s *sampler) expired(now int64) (due []sampled) {
+// leftOut returns the messages with records left out: those whose period is over at now,
+// which it forgets, or all.
+func (s *sampler) leftOut(now int64, all bool) (due []sampled) {
 	for i := range s.shards {
 		shard := &s.shards[i]
 		shard.mu.Lock()
 		for h, e := range shard.keys {
-			if s.over(e.until, now) {
-				if e.leftOut > 0 {
-					due = append(due, *e)
-				}
-				delete(shard.keys, h)
-			}
-		}
-		shard.mu.Unlock()
-	}
-	return due
-}
-
-// all returns all messages with records left out, and counts them from zero.
-func (s *sampler) all() (due []sampled) {
-	for i := range s.shards {
-		shard := &s.shards[i]
-		shard.mu.Lock()
-		for _, e := range shard.keys {
-			if e.leftOut > 0 {
+			over := s.over(e.until, now)
+			if (over || all) && e.leftOut > 0 {
 				due = append(due, *e)
 				e.leftOut = 0
+			}
+			if over {
+				delete(shard.keys, h)
 			}
 		}
 		shard.mu.Unlock()
@@ -228,19 +214,12 @@ func (s *sampler) all() (due []sampled) {
 // are due.
 func (c *core) sample(ctx context.Context, level slog.Level, msg string, groups []string, attrs []slog.Attr) bool {
 	ok, due := c.sampler.takes(ctx, level, msg, groups, attrs)
-	if len(due) > 0 {
-		c.reportSampling(due)
-	}
-	return ok
-}
-
-// reportSampling writes a line for each of due.
-func (c *core) reportSampling(due []sampled) {
 	c.describe(due, func(r *encode.Record, attrs []slog.Attr) {
 		s := scratchPool.Get().(*scratch)
 		c.emit(s, c.bare, nil, r, attrs)
 		s.free()
 	})
+	return ok
 }
 
 // leftOutLines returns the lines that report all sampled messages so far. It takes at
@@ -250,7 +229,7 @@ func (c *core) leftOutLines(ctx context.Context) (lines []*encodedLine) {
 	if c.sampler == nil {
 		return nil
 	}
-	c.describe(c.sampler.all(), func(r *encode.Record, attrs []slog.Attr) {
+	c.describe(c.sampler.leftOut(c.clock.now(), true), func(r *encode.Record, attrs []slog.Attr) {
 		lines = append(lines, &encodedLine{level: r.Level, r: r, scopes: c.bare, attrs: attrs})
 	})
 	limit := min(untilDeadline(ctx), c.closeTimeout) / 2

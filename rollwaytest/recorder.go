@@ -19,18 +19,18 @@ import (
 
 // Record is one decoded canonical line. Fields that the line lacks are zero.
 type Record struct {
-	Time    time.Time
-	Level   slog.Level
-	Msg     string
-	Service string
-	Logger  string
-	Source  any // a string, or a map[string]any if the line has an object
-	TraceID string
-	SpanID  string
-	Error   any
-	Attrs   map[string]any // numbers are int64 where they fit, else float64
+	Time    time.Time      `json:"time"`
+	Level   slog.Level     `json:"-"`
+	Msg     string         `json:"msg"`
+	Service string         `json:"service"`
+	Logger  string         `json:"logger"`
+	Source  any            `json:"source"` // a string, or a map[string]any if the line has an object
+	TraceID string         `json:"trace_id"`
+	SpanID  string         `json:"span_id"`
+	Error   any            `json:"error"`
+	Attrs   map[string]any `json:"attrs"` // numbers are int64 where they fit, else float64
 
-	Line string // as written, without the newline
+	Line string `json:"-"` // as written, without the newline
 }
 
 // Recorder is an io.Writer that keeps canonical lines as records. [New] makes one with
@@ -100,13 +100,12 @@ func (r *Recorder) Invalid() []string {
 
 // Find returns the first record with the message msg.
 func (r *Recorder) Find(msg string) (Record, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	i := slices.IndexFunc(r.records, func(rec Record) bool { return rec.Msg == msg })
-	if i < 0 {
-		return Record{}, false
+	for _, rec := range r.Records() {
+		if rec.Msg == msg {
+			return rec, true
+		}
 	}
-	return r.records[i], true
+	return Record{}, false
 }
 
 // Want returns the first record with that level, message and attributes, which may
@@ -152,16 +151,8 @@ func (r *Recorder) Reset() {
 // decode reads one canonical line.
 func decode(line string) (Record, error) {
 	var raw struct {
-		Time    time.Time      `json:"time"`
-		Level   *string        `json:"level"`
-		Msg     string         `json:"msg"`
-		Service string         `json:"service"`
-		Logger  string         `json:"logger"`
-		Source  any            `json:"source"`
-		TraceID string         `json:"trace_id"`
-		SpanID  string         `json:"span_id"`
-		Error   any            `json:"error"`
-		Attrs   map[string]any `json:"attrs"`
+		Record
+		Level *string `json:"level"`
 	}
 	d := json.NewDecoder(strings.NewReader(line))
 	d.UseNumber()
@@ -172,18 +163,9 @@ func decode(line string) (Record, error) {
 	if d.InputOffset() != int64(len(line)) {
 		return Record{}, fmt.Errorf("%d bytes after the object", int64(len(line))-d.InputOffset())
 	}
-	rec := Record{
-		Time:    raw.Time,
-		Msg:     raw.Msg,
-		Service: raw.Service,
-		Logger:  raw.Logger,
-		Source:  numbers(raw.Source),
-		TraceID: raw.TraceID,
-		SpanID:  raw.SpanID,
-		Error:   numbers(raw.Error),
-		Attrs:   raw.Attrs,
-		Line:    line,
-	}
+	rec := raw.Record
+	rec.Line = line
+	rec.Source, rec.Error = numbers(rec.Source), numbers(rec.Error)
 	for k, v := range rec.Attrs {
 		rec.Attrs[k] = numbers(v)
 	}
