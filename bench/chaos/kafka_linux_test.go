@@ -151,9 +151,9 @@ func (s *scene) consume(k *kafkatest.Broker) error {
 			missing += events(number)
 		}
 	}
-	// Behind the last acknowledged event there may be some of those delivered
-	// twice; they are not waited for. What is missing has a minute from the last
-	// one that was found.
+	// Events delivered twice may follow the last acknowledged one; they are not
+	// waited for. Missing events have a minute, counted from the last one that was
+	// found.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	patience := time.AfterFunc(time.Minute, cancel)

@@ -20,7 +20,7 @@ type load struct {
 	scope   string // of the keys
 	client  *http.Client
 
-	abortEvery int // every so manieth request is begun on a connection that is closed in its body
+	abortEvery int // one request in so many is first sent on a connection that is closed in its body
 	again      int // how often a request is sent at the same time
 
 	mu      sync.Mutex

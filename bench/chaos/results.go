@@ -31,7 +31,7 @@ type Try struct {
 	Refused  int `json:"refused"`  // answers that were no acknowledgement
 	Cut      int `json:"cut"`      // requests without an answer
 
-	// What must not be.
+	// Broken promises.
 	Lost     int `json:"lost"`     // acknowledged events that are not in the journal, over all lookups
 	Twice    int `json:"twice"`    // events that are there more than once
 	Partly   int `json:"partly"`   // requests that are stored in part
@@ -46,12 +46,12 @@ type Try struct {
 	Notes      []string `json:"notes,omitempty"`
 }
 
-// Wrong is the sum of what must not be.
+// Wrong is the number of broken promises.
 func (t Try) Wrong() int {
 	return t.Lost + t.Twice + t.Partly + t.Alien + t.Misplace + t.Changed + t.Silent + t.Disagreed
 }
 
-// Unexpected lists what must not have been.
+// Unexpected lists the tries with broken promises, and those that did nothing.
 func (r *Results) Unexpected() []error {
 	var errs []error
 	for _, t := range r.Tries {

@@ -44,7 +44,7 @@ type producer struct {
 	record  []byte
 	taken   []bool
 	refused int
-	err     error // that is no refusal
+	err     error // any error but a refusal
 	_       [64]byte
 }
 

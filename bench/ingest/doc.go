@@ -16,7 +16,7 @@ const Kind = "ingest"
 type Results struct {
 	measure.Results
 	Runs    []Run    `json:"runs"`
-	LeftOut []string `json:"left_out,omitempty"` // rivals that could not be had
+	LeftOut []string `json:"left_out,omitempty"` // rivals that could not be installed
 }
 
 // Subjects of the measurements.

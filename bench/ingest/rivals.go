@@ -21,9 +21,9 @@ const (
 // rivals are their programs.
 var rivals = map[string]rivalProgram{otelFile: otelcol, otelSynced: otelcol, otelMemory: otelcol, rotelName: rotel}
 
-// otelcolConfig has a queue without an end in front of a destination that is not
-// there: as a journal, the collector stores, and passes nothing on. What it is
-// given has the address, the folder, and whether to sync.
+// otelcolConfig has an unbounded queue in front of a destination that does not
+// exist: as a journal does, the collector stores, and passes nothing on. It is a
+// format for the address, the folder, and whether to sync.
 const otelcolConfig = `receivers:
   otlp:
     protocols:

@@ -31,7 +31,7 @@ var (
 	rotel   = rivalProgram{"rotel/rotel-agent", "rotel==0.0.1a15", installRotel}
 )
 
-// path returns where the program is, after it has been fetched if need be and it may be.
+// path returns where the program is. It fetches a missing one if that is allowed.
 func (p rivalProgram) path(may bool) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -63,7 +63,7 @@ func (p rivalProgram) makeInto(dir string) error {
 	return os.Rename(part, dir)
 }
 
-// otelcolRecipe is the collector's least: what it is measured with.
+// otelcolRecipe builds a collector with only the parts that are measured.
 const otelcolRecipe = `dist:
   name: otelcol
   module: rollway/bench/otelcol

@@ -12,7 +12,7 @@ import (
 	"github.com/rollway/rollway/bench/internal/rivals"
 )
 
-// handBuffer is what a call takes from the pool: a line in the making, and the
+// handBuffer is what a call takes from the pool: an unfinished line, and the
 // last second as text.
 type handBuffer struct {
 	line   []byte
@@ -96,8 +96,8 @@ func appendSix(b []byte) []byte {
 }
 
 // handLoops makes the lines without a logger, in plain code with the standard
-// library's functions. It is a reference and no lower bound: code that is tuned,
-// as that of package rollway, takes less for the time and for copying strings.
+// library's functions. It is a reference, not a lower bound: tuned code such as
+// package rollway's formats the time and copies strings faster.
 func handLoops(w io.Writer) map[string]func(n int) {
 	context := appendSix(nil)
 	context = append(context, `,"route":`...)

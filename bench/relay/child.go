@@ -34,7 +34,7 @@ type ready struct {
 	TLSAddr string // of an upstream's second one
 }
 
-// gauges are what a child answers to a question: whether to collect garbage first.
+// gauges are a child's answer; the question says whether to collect garbage first.
 type gauges struct {
 	Heap       uint64 // bytes in spans of the heap that are in use
 	Stack      uint64 // bytes of stacks

@@ -48,7 +48,7 @@ func contenders() []contender {
 // inGo reports whether the contender is a process of this program.
 func (c contender) inGo() bool { return c.start == nil }
 
-// lacks says what this machine lacks for the contender, or "".
+// lacks says what the contender needs and this machine does not have, or "".
 func (c contender) lacks() string {
 	if c.program == "" {
 		return ""
@@ -72,7 +72,7 @@ func (c contender) run(r *rig, tls bool) (*process, error) {
 	return startChild(j)
 }
 
-// suite is the one that Go's TLS takes too, so that all encrypt alike.
+// suite is the one that Go's TLS picks, so that all relays encrypt alike.
 const suite = "TLS_AES_128_GCM_SHA256"
 
 func startHAProxy(option string) func(*rig, bool) (*process, error) {

@@ -13,8 +13,8 @@ import (
 // dialers is how many connections are opened at the same time.
 const dialers = 32
 
-// crowd opens connections until there are n, each with one message there and
-// back, so that the relay has needed a buffer for it.
+// crowd opens connections until there are n, and sends one message there and
+// back on each, so that the relay has used a buffer for it.
 func (r *rig) crowd(addr string, encrypted bool, conns []net.Conn, n int) ([]net.Conn, error) {
 	var mu sync.Mutex
 	var errs error // guarded by mu, as conns is
@@ -105,7 +105,7 @@ func (t idleness) take(r *rig, c contender) (s measure.Sample, err error) {
 	}}, nil
 }
 
-// fewGoroutines is how many a relay may start that are not of a connection.
+// fewGoroutines is how many a relay may start beside those of its connections.
 const fewGoroutines = 4
 
 // idleInGo is the memory of a Go process with many idle connections.

@@ -27,7 +27,7 @@ func pumpOf(name string, size int) (pump, error) {
 		return func(dst io.Writer, src io.Reader) error {
 			buf := pool.Get().(*[]byte)
 			defer pool.Put(buf)
-			// Hidden in structs, or ReadFrom and WriteTo would pass the buffer by.
+			// The structs hide ReadFrom and WriteTo, which would bypass the buffer.
 			_, err := io.CopyBuffer(struct{ io.Writer }{dst}, struct{ io.Reader }{src}, *buf)
 			return err
 		}, nil

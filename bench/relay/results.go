@@ -18,14 +18,14 @@ type Results struct {
 	Parts    []Part            `json:"parts"`
 }
 
-// A Part is what one group gave, and how.
+// A Part is what one group measured, and how.
 type Part struct {
 	Group   string  `json:"group"`
 	Seconds float64 `json:"seconds"` // that it took
 	measure.Results
 }
 
-// NewResults is without parts.
+// NewResults returns results without parts.
 func NewResults() *Results {
 	r := &Results{Kind: Kind, Programs: map[string]string{}, Missing: map[string]string{}}
 	for name, flag := range map[string]string{"haproxy": "-v", "nginx": "-v", "socat": "-V", "stunnel4": "-version"} {
@@ -43,7 +43,7 @@ func NewResults() *Results {
 	return r
 }
 
-// replace puts in a group's samples; circumstances are those of now.
+// replace replaces a group's samples, with the circumstances of this run.
 func (r *Results) replace(group string, rounds int, took time.Duration, samples []measure.Sample) {
 	part := Part{Group: group, Seconds: float64(took.Round(100*time.Millisecond)) / 1e9, Results: *measure.NewResults(Kind, rounds)}
 	part.Versions, part.Samples = nil, samples

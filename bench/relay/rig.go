@@ -57,8 +57,8 @@ func (r *rig) config(name, text string) (string, error) {
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 
-// dial connects, and with TLS shakes hands. The deadline is that of everything
-// to come.
+// dial connects, with TLS including the handshake. The deadline holds for
+// everything on the connection.
 func (r *rig) dial(addr string, encrypted bool) (net.Conn, error) {
 	c, err := net.DialTimeout("tcp", addr, opTimeout)
 	if err != nil {

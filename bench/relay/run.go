@@ -127,8 +127,8 @@ func (r *rig) run(w io.Writer, results *Results, s Settings, all []contender) er
 	return nil
 }
 
-// present leaves out what this machine does not have, out loud, and what is not
-// asked for, if anything is.
+// present leaves out contenders that are not asked for, and those that this
+// machine does not have, with a message.
 func present(w io.Writer, results *Results, only []string) ([]contender, error) {
 	var all []contender
 	for _, c := range contenders() {
@@ -177,7 +177,7 @@ func bulk(s Settings, tls bool) []transfer {
 // goPeers are the rivals in Go of a relay with TLS.
 var goPeers = []string{Splice, poolName(4), poolName(16), poolName(64)}
 
-// bulkSubjects has those three times a round between which a target decides by
+// bulkSubjects has three times a round the contenders that a target compares to
 // a few percent: two processes of the same relay differ by more than that.
 func bulkSubjects(s Settings, tls bool, all []contender) []subject {
 	subjects := transferSubjects(bulk(s, tls), all)
@@ -218,7 +218,7 @@ func transferSubjects(transfers []transfer, all []contender) []subject {
 	return subjects
 }
 
-// onSockets has each contender take a measurement, plain and with TLS where it can.
+// onSockets makes a measurement of each contender, plain and with TLS where it can.
 func onSockets(where string, all []contender, take func(r *rig, c contender, tls bool) (measure.Sample, error)) []subject {
 	var subjects []subject
 	for _, tls := range []bool{false, true} {

@@ -21,8 +21,8 @@ type transfer struct {
 	conns    int // connections, one after the other
 }
 
-// take sends it through the relay and returns the sample: times per byte, the
-// CPU time of the relay's process alone. With one connection, opening it and a
+// take sends the bytes through the relay and returns the sample: times per byte,
+// the CPU time of the relay's process alone. With one connection, opening it and a
 // first stretch are not part of the measurement.
 func (t transfer) take(r *rig, c contender) (s measure.Sample, err error) {
 	p, err := c.run(r, t.tls)

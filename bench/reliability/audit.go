@@ -11,7 +11,7 @@ import (
 	"github.com/rollway/rollway/bench/internal/lines"
 )
 
-// states of a line, as the board has them.
+// states of a line, as on the board.
 type states interface{ get(producer, line int) byte }
 
 // What became of a line. The states are bytes in a mapped file, so they
@@ -71,7 +71,7 @@ func (t *Try) audit(path string, padded bool, b states, producers, linesEach int
 	return err
 }
 
-// settle sorts what is lost by what the writer has said about it.
+// settle sorts the lost lines by what the writer has said about them.
 func (t *Try) settle(counted uint64, told bool) {
 	t.Counted = int(min(counted, uint64(t.Silent)))
 	t.Silent -= t.Counted
@@ -88,8 +88,8 @@ func series(path string) ([]string, error) {
 	return append(names, path), err
 }
 
-// isNotice reports whether the line is what our writers put into the stream
-// themselves, such as that lines were dropped.
+// isNotice reports whether the line is one that our writers add to the stream
+// themselves, such as the notice that lines were dropped.
 func isNotice(line []byte) bool {
 	return json.Valid(line) && bytes.Contains(line, []byte(`"msg":"rollway: `))
 }

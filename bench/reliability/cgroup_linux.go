@@ -93,7 +93,7 @@ func (g *cgroup) struck() error {
 	return fmt.Errorf("it was not killed because memory ran out: %s", text)
 }
 
-// eatMemory takes memory from a random moment on until the kernel kills the process.
+// eatMemory starts at a random moment to take memory, until the kernel kills the process.
 func (w *worker) eatMemory() {
 	for w.board.progress().Load() == 0 {
 		time.Sleep(time.Millisecond)

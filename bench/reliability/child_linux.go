@@ -38,7 +38,7 @@ type job struct {
 	Seed             uint64
 }
 
-// An outcome is what a child that lived to its end has to say.
+// An outcome is what a child reports that was not killed.
 type outcome struct {
 	Counted uint64
 	Ledger  *Ledger

@@ -78,8 +78,8 @@ func (d *faulty) Close() error {
 	return d.f.Close()
 }
 
-// killing kills the process at a Write: when the file has a part of it, or all
-// of it before the writer knows.
+// killing kills the process in a Write: after a part of the bytes is in the file,
+// or all of them, before the writer knows.
 type killing struct {
 	destination
 	raw     *os.File // of the same path, to write what is no whole line

@@ -17,7 +17,7 @@ import "time"
 // A Fault is one thing that goes wrong.
 type Fault struct {
 	Name  string
-	Needs string // what it takes besides linux, one of the constants below
+	Needs string // what it needs besides linux, one of the constants below
 
 	// Kills is set if the process does not survive: its own memory is lost.
 	Kills bool
@@ -36,7 +36,7 @@ const (
 	needsCgroup      = "memory cgroup"
 )
 
-// The faults whose names the code needs.
+// The faults that code refers to by name.
 const (
 	stallOnce     = "stall"
 	errorOnce     = "error once"
@@ -132,8 +132,8 @@ const (
 // own lists them.
 var own = []string{Heap, Persisted, Sharded, ShardDirect, Direct}
 
-// A Ledger is what a writer of ours says became of its lines when its process
-// was not killed. Lines.
+// A Ledger is what a writer of ours says became of its lines, if its process
+// was not killed. All numbers are lines.
 type Ledger struct {
 	Accepted  uint64 `json:"accepted"`
 	Recovered uint64 `json:"recovered,omitempty"` // of Accepted, those left by an earlier process
@@ -143,8 +143,8 @@ type Ledger struct {
 	Pending   uint64 `json:"pending,omitempty"`
 }
 
-// A Try is one fault that one writer went through. Lines unless said
-// otherwise.
+// A Try is one fault that one writer went through. Numbers are lines unless
+// noted.
 type Try struct {
 	Fault  string `json:"fault"`
 	Writer string `json:"writer"`
@@ -160,7 +160,7 @@ type Try struct {
 	Told    int `json:"lost_with_error,omitempty"` // not counted, but an error came from Write, Sync or Close
 	Counted int `json:"lost_counted,omitempty"`    // in the writer's own count of drops
 
-	Torn       int `json:"torn,omitempty"` // lines in the file that were not written so
+	Torn       int `json:"torn,omitempty"` // lines in the file that were not written like that
 	Duplicated int `json:"duplicated,omitempty"`
 	Reordered  int `json:"reordered,omitempty"` // lines after a later one of the same producer
 

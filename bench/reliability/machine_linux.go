@@ -100,7 +100,7 @@ func fileSystem(path string) string {
 	return cmp.Or(names[int64(st.Type)], fmt.Sprintf("type %#x", st.Type))
 }
 
-// Missing says what this machine lacks for the fault, or "".
+// Missing says what the fault needs and this machine does not have, or "".
 func (f Fault) Missing() string {
 	switch f.Needs {
 	case needsStrace:

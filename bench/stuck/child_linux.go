@@ -27,7 +27,7 @@ type job struct {
 	HTTP, TCP string // addresses of the collector
 }
 
-// An outcome is what the child has to say: once before the act, and again at its
+// An outcome is what the child reports, once before the act and again at its
 // end.
 type outcome struct {
 	Calls, InCall int
@@ -38,8 +38,8 @@ type outcome struct {
 	Failed        string
 }
 
-// patience is how long producers may take. Those that take longer are in a call
-// that does not return.
+// patience is how long producers may take. One that takes longer is in a call that
+// does not return.
 const patience = 3 * time.Second
 
 // ready is printed when the act begins.

@@ -132,5 +132,5 @@ func (t *Try) audit(path string, returned []int) error {
 	return err
 }
 
-// notLines are the lines of the healthy output that are no producer's.
+// notLines are the lines of the healthy output that no producer wrote.
 var notLines = regexp.MustCompile("the last line|signal: |lines dropped")

@@ -59,7 +59,7 @@ func Writers() []Writer {
 		{Name: "slab with failover", Lossless: true, maxWait: failoverWait, situations: all, open: own(withFailover)},
 		{Name: "slab, spill", situations: collector, open: own(buffered(slab.Options{}))},
 	}
-	for _, w := range list[:2] { // in the other place of the list as well
+	for _, w := range list[:2] { // at the other position in the list as well
 		w.Name, w.Last = w.Name+", last", true
 		list = append(list, w)
 	}
@@ -83,7 +83,7 @@ func Writers() []Writer {
 	)
 }
 
-// named gives back the Writer of that name.
+// named returns the Writer with that name.
 func named(name string) (Writer, error) {
 	for _, w := range Writers() {
 		if w.Name == name {

@@ -17,7 +17,7 @@ type claim struct {
 	why                                string
 }
 
-// unexplained replaces a reason that is of another direction than was found.
+// unexplained replaces a reason that was given for the opposite outcome.
 const unexplained = "not explained: it was otherwise when the reason was written"
 
 // claim adds a claim. same reports whether the results point where the publication

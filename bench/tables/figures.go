@@ -86,8 +86,8 @@ func (f *Figures) CPURatio(name, mode, a, b string) float64 {
 	return ratio
 }
 
-// Difference is the median, over the rounds, of a library's time in one case less
-// that in another.
+// Difference is the median, over the rounds, of a library's time in one case minus
+// its time in another.
 func (f *Figures) Difference(library, mode, a, b string) float64 {
 	ns, _ := f.Results.Difference(measure.Key{Case: a, Library: library, Mode: mode}, measure.Key{Case: b, Library: library, Mode: mode})
 	return ns

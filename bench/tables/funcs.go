@@ -119,12 +119,12 @@ func percent(part, whole float64) string {
 	return number(100*part/whole) + " %"
 }
 
-// change is by how much after is more than before.
+// change is how much greater after is than before, in percent.
 func change(before, after float64) string {
 	return strings.Replace(fmt.Sprintf("%+.0f %%", 100*(after/before-1)), "-", "−", 1)
 }
 
-// spread is a median with the least and the most, divided by unit.
+// spread is a median with its minimum and maximum, divided by unit.
 func spread(s measure.Summary, unit float64) string {
 	return fmt.Sprintf("%s (%s–%s)", number(s.Ns/unit), number(s.MinNs/unit), number(s.MaxNs/unit))
 }
@@ -210,7 +210,7 @@ func find(items []any, pairs ...any) (any, error) {
 	return nil, fmt.Errorf("no result of %v: measure again", pairs)
 }
 
-// pluck returns a number of each object, by the names of the fields that lead to it.
+// pluck returns one number of each object: path names the fields that lead to it.
 func pluck(items []any, path string) (values []float64, err error) {
 	for _, it := range items {
 		for name := range strings.SplitSeq(path, ".") {
@@ -264,8 +264,8 @@ func first(tries []any, act string) any {
 	return nil
 }
 
-// best is the run of a server that held the most of a load, nil if it held none: all
-// requests were answered, and p99 was a second or less.
+// best is the run of a server at the highest rate that it held, or nil. It held a rate
+// if it answered all requests and p99 was a second or less.
 func best(runs []any, server string, events float64) (found any) {
 	rate := 0.0
 	for _, r := range where(runs, "server", server, "events", events) {
@@ -278,7 +278,7 @@ func best(runs []any, server string, events float64) (found any) {
 	return found
 }
 
-// perCPU is how many requests were acknowledged for a second of a processor.
+// perCPU is how many requests were acknowledged for each second of CPU time.
 func perCPU(run map[string]any) float64 {
 	cpu, ok := run["cpu_seconds"].(float64)
 	if !ok {

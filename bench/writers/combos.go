@@ -58,7 +58,7 @@ func combos() []combo {
 	)
 }
 
-// phusluOwn is phuslu/log as its manual has it for the most speed, with a file
+// phusluOwn is phuslu/log as its manual recommends it for speed, with a file
 // that does not rotate.
 const phusluOwn = "phuslu/log over its AsyncWriter and FileWriter"
 

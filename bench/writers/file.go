@@ -16,7 +16,7 @@ import (
 // workers is how many goroutines log to the file.
 const workers = 10
 
-// Numbers of workers and lines start where they have as many digits as ever.
+// Numbers of workers and lines start at a value after which their digits do not grow.
 const (
 	firstWorker = 10
 	firstSeq    = 1_000_000_000

@@ -10,8 +10,8 @@ import (
 	"github.com/rollway/rollway/slab"
 )
 
-// The published table: the length of its lines, as its MB/s and ns/op say, and
-// how many goroutines write.
+// The published table: the length of its lines, computed from its MB/s and ns/op,
+// and how many goroutines write.
 const (
 	publishedBytes      = 200
 	publishedGoroutines = 10

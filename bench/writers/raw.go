@@ -89,8 +89,8 @@ const (
 	shardedFront = "16 × 1 MiB, 4 shards"
 )
 
-// A Load is what the front halves are given: lines of a size from so many
-// goroutines, for a destination.
+// A Load is what the front halves have to carry: lines of a size, from a number
+// of goroutines, to a destination.
 type Load struct {
 	Size, Producers int
 	Destination     string // toCounter or toFile
@@ -105,7 +105,7 @@ const (
 	toFile    = "file"
 )
 
-// Ops returns how many lines a sample has where one of raw writes has ops.
+// Ops returns how many lines a sample has if one of raw writes has ops.
 func (l Load) Ops(ops int) int {
 	const bytesEach = 512
 	return max(ops*bytesEach/l.Size/l.Producers, 1) * l.Producers

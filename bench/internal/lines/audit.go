@@ -21,8 +21,8 @@ type Audit struct {
 	Padding   int64 // bytes of white space around lines
 	Bytes     int64 // read
 
-	Padded bool                   // NULs and white space around lines are not of them
-	Skip   func(line []byte) bool // if set, lines that Parse refuses and that are no torn ones
+	Padded bool                   // lines may have NULs and white space around them
+	Skip   func(line []byte) bool // if set, reports lines that Parse refuses and that are not torn
 
 	parse Parse
 	seen  []numbers // of each producer
