@@ -1,21 +1,25 @@
 package times
 
-import "bytes"
+import "strings"
 
-// maxDate is longer than any text that parseDate takes, of which JavaScript's, with
-// the name of a zone in words, are the longest.
+// maxDate is longer than any text that parseDate takes. The longest are JavaScript's, with
+// the name of a zone in words.
 const maxDate = 100
 
-// parseDate reads the ways of writing a time, other than parseCalendar's, that say
-// which day they mean whoever reads them:
-//
-//	2006/01/02 15:04:05                  with what may follow in parseCalendar
-//	20060102T150405  20060102 15:04:05   likewise
-//	2006-01-02T15:04  2006-W01-1T15:04:05  2006-002T15:04:05   likewise
-//	Mon, 02 Jan 2006 15:04:05 GMT        and all others that name the month; see parseWords
-//
-// One in brackets is what is in them. A day without its year or its hour, and one
-// whose month is a number behind or before the day, are not taken.
+// layouts are the ways of writing a time in digits beside parseCalendar's. A letter is a
+// digit of year, month, day, week, day of the week from Monday, day of the year, hour,
+// minute or second; _ is T, t or a space. A fraction and a zone may follow.
+var layouts = [...]string{
+	"YYYY/MM/DD_hh:mm:ss", "YYYYMMDD_hhmmss", "YYYYMMDD_hh:mm:ss",
+	"YYYY-MM-DD_hh:mm", "YYYY-Www-d_hh:mm:ss", "YYYY-ooo_hh:mm:ss",
+}
+
+const layoutParts = "YMDhmswdo"
+
+// parseDate reads the ways of writing a time, other than parseCalendar's, that leave no
+// doubt which day they mean: layouts, and those that name the month, see parseWords. One
+// in brackets is what is in them. A day without its year or its hour, and one whose month
+// is a number next to the day, are not taken.
 func parseDate(text []byte) (sec int64, nsec int, ok bool) {
 	if len(text) > 2 && text[0] == '[' && text[len(text)-1] == ']' {
 		text = text[1 : len(text)-1]
@@ -23,18 +27,51 @@ func parseDate(text []byte) (sec int64, nsec int, ok bool) {
 	if len(text) < len("20060102T150405") || len(text) > maxDate {
 		return 0, 0, false
 	}
-	var buf [maxDate + 8]byte
-	switch {
-	case text[4] == '/' && text[7] == '/':
-		plain := append(buf[:0], text...)
-		plain[4], plain[7] = '-', '-'
-		return parseCalendar(plain)
-	case text[4] == '-':
-		return parseISO(text, buf[:0])
-	case isDigits(text[:8]):
-		return parseBasic(text, buf[:0])
+	for _, layout := range layouts {
+		if sec, nsec, ok = parseLayout(text, layout); ok {
+			return sec, nsec, true
+		}
 	}
 	return parseWords(text)
+}
+
+func parseLayout(text []byte, layout string) (sec int64, nsec int, ok bool) {
+	if len(text) < len(layout) {
+		return 0, 0, false
+	}
+	var parts [len(layoutParts)]int
+	for i := range len(layout) {
+		c := text[i]
+		switch at := strings.IndexByte(layoutParts, layout[i]); {
+		case at >= 0 && isDigits(text[i:i+1]):
+			parts[at] = parts[at]*10 + int(c-'0')
+		case at >= 0 || layout[i] == '_' && c != 'T' && c != 't' && c != ' ' || layout[i] != '_' && c != layout[i]:
+			return 0, 0, false
+		}
+	}
+	date := civil{parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]}
+	days, ok := int64(0), true // from the first of January
+	switch year := date.year; {
+	case strings.Contains(layout, "w"):
+		days, ok = daysOfWeek(year, parts[6], parts[7])
+		date.month, date.day = 1, 1
+	case strings.Contains(layout, "o"):
+		days = int64(parts[8]) - 1
+		ok = days >= 0 && daysSince1970(year, 1, 1)+days < daysSince1970(year+1, 1, 1)
+		date.month, date.day = 1, 1
+	}
+	sec, valid := date.unix()
+	nsec, offset, rest := parseRest(text[len(layout):])
+	return sec + days*86400 - offset, nsec, ok && valid && rest
+}
+
+// daysOfWeek returns how many days after the first of January a day of a week by ISO 8601
+// is. The first week has 4 January in it, and a week is of the year of its Thursday.
+func daysOfWeek(year, week, day int) (days int64, ok bool) {
+	fourth := daysSince1970(year, 1, 4)
+	weekday := ((fourth+3)%7 + 7) % 7 // 0 on Monday
+	monday := fourth - weekday + 7*int64(week-1)
+	return monday + int64(day-1) - (fourth - 3), week >= 1 && day >= 1 && day <= 7 && monday+3 < daysSince1970(year+1, 1, 1)
 }
 
 func isDigits(b []byte) bool {
@@ -46,78 +83,48 @@ func isDigits(b []byte) bool {
 	return true
 }
 
-// parseBasic reads 20060102 and a time of day with colons or without; buf is room.
-func parseBasic(text, buf []byte) (sec int64, nsec int, ok bool) {
-	plain := append(buf, text[:4]...)
-	plain = append(append(append(plain, '-'), text[4:6]...), '-')
-	plain = append(append(plain, text[6:8]...), text[8])
-	if isDigits(text[9:15]) {
-		plain = append(append(plain, text[9:11]...), ':')
-		plain = append(append(plain, text[11:13]...), ':')
-		text = text[13:]
-	} else {
-		text = text[9:]
+// scanner reads the parts of a time one after the other.
+type scanner struct{ rest []byte }
+
+func (s *scanner) skip(c byte) bool {
+	if len(s.rest) == 0 || s.rest[0] != c {
+		return false
 	}
-	return parseCalendar(append(plain, text...))
+	s.rest = s.rest[1:]
+	return true
 }
 
-// parseISO reads what ISO 8601 has beside RFC 3339: hours and minutes alone, a week
-// and its day from Monday, a day of the year. buf is room.
-func parseISO(text, buf []byte) (sec int64, nsec int, ok bool) {
-	year, days, n := digits(text[0:2])*100+digits(text[2:4]), int64(0), 0
-	switch {
-	case year < 0:
-		return 0, 0, false
-	case text[5] == 'W' && text[8] == '-': // 2006-W01-1
-		week, day := digits(text[6:8]), int(text[9])-'0'
-		// The first week has 4 January in it, and a week is of the year of its Thursday.
-		fourth := daysSince1970(year, 1, 4)
-		monday := fourth - weekday(fourth) + 7*int64(week-1)
-		if week < 1 || day < 1 || day > 7 || monday+3 >= daysSince1970(year+1, 1, 1) {
-			return 0, 0, false
-		}
-		days, n = monday+int64(day-1), len("2006-W01-1")
-	case isDigits(text[5:8]) && (text[8] == 'T' || text[8] == 't' || text[8] == ' '): // 2006-002
-		day := int64(text[5]-'0')*100 + int64(digits(text[6:8]))
-		days, n = daysSince1970(year, 1, 1)+day-1, len("2006-002")
-		if day < 1 || days >= daysSince1970(year+1, 1, 1) {
-			return 0, 0, false
-		}
-	case text[13] != ':' || len(text) > 16 && text[16] == ':':
-		return 0, 0, false
-	default: // 2006-01-02T15:04
-		if len(text) < 16 {
-			return 0, 0, false
-		}
-		plain := append(append(buf, text[:16]...), ":00"...)
-		return parseCalendar(append(plain, text[16:]...))
+// number reads up to limit digits, and returns how many there are.
+func (s *scanner) number(limit int) (v, n int) {
+	for n < len(s.rest) && n < limit && s.rest[n]-'0' <= 9 {
+		v = v*10 + int(s.rest[n]-'0')
+		n++
 	}
-	// The time of day is read behind a day that stands for all.
-	if sec, nsec, ok = parseCalendar(append(append(buf, "1970-01-01"...), text[n:]...)); !ok {
-		return 0, 0, false
-	}
-	return sec + days*86400, nsec, true
+	s.rest = s.rest[n:]
+	return v, n
 }
 
-// weekday is that of a day since 1970, 0 on Monday.
-func weekday(days int64) int64 { return ((days+3)%7 + 7) % 7 }
+// fraction reads one of a second, if there is one, as nanoseconds.
+func (s *scanner) fraction() (nsec int, ok bool) {
+	nsec, s.rest, ok = parseFraction(s.rest)
+	return nsec, ok
+}
 
 // words reads a time that names its month, part by part.
 type words struct {
-	rest                 []byte
-	year, month, day     int  // year -1, month 0, day 0: not yet
-	hour, minute, second int  // hour -1: not yet
-	nsec, offset         int  // offset: seconds east of UTC
-	zone, shifted        bool // there was a name of UTC, an offset
-	half, afternoon      bool // there was AM or PM; it was PM
+	scanner
+	civil                // year -1, month 0, day 0, hour -1: not yet
+	nsec, offset    int  // offset: seconds east of UTC
+	zone, shifted   bool // there was a name of UTC, an offset
+	half, afternoon bool // there was AM or PM; it was PM
 }
 
 // parseWords reads a time that names its month, in any order of its parts, each of
-// which is there once: a day of one or two digits, a year of four, or of two
-// behind day and month (1969 to 2068), hours and minutes with or without seconds
-// and their fraction, AM or PM. Then it may have a zone, UTC, GMT, UT, Z or ±hhmm
-// and ±hh:mm; without one it is UTC, with any other name it is none. The day of the
-// week, commas, and what is in parentheses at the end say nothing. So it takes
+// which is there once: a day of one or two digits, a year of four, or of two after day
+// and month (1969 to 2068), hours and minutes with or without seconds and their fraction,
+// AM or PM. Then it may have a zone, UTC, GMT, UT, Z or ±hhmm and ±hh:mm; without one it
+// is UTC, and a text with any other name is no time. The day of the week, commas, and
+// what is in parentheses at the end are ignored. So it takes
 //
 //	RFC 822, 850, 1123, 5322          Thu, 28 May 2026 12:40:00 GMT
 //	ctime, ANSI C, Unix, Ruby         Thu May 28 12:40:00 2026
@@ -125,21 +132,21 @@ type words struct {
 //	access logs                       28/May/2026:12:40:00 +0000
 //	java.util.logging                 May 28, 2026 12:40:00 PM
 func parseWords(text []byte) (sec int64, nsec int, ok bool) {
-	w := words{rest: text, year: -1, hour: -1}
+	w := words{scanner: scanner{text}, civil: civil{year: -1, hour: -1}}
 	for len(w.rest) > 0 {
 		ok := true
 		switch c := w.rest[0]; {
 		case c|0x20 >= 'a' && c|0x20 <= 'z':
 			ok = w.word()
 		case c-'0' <= 9:
-			ok = w.number()
+			ok = w.numeral()
 		case (c == '+' || c == '-') && w.hour >= 0:
 			ok = w.shift()
 		case c == '(' && w.rest[len(w.rest)-1] == ')' && w.hour >= 0:
 			w.rest = nil
 		case c == ' ', c == ',',
 			(c == '-' || c == '/') && (w.day > 0 || w.month > 0), // between the parts of a day
-			c == ':' && w.hour < 0 && w.year >= 0:                // behind it
+			c == ':' && w.hour < 0 && w.year >= 0:                // after it
 			w.rest = w.rest[1:]
 		default:
 			return 0, 0, false
@@ -151,10 +158,20 @@ func parseWords(text []byte) (sec int64, nsec int, ok bool) {
 	return w.time()
 }
 
-const (
-	monthNames = "janfebmaraprmayjunjulaugsepoctnovdec"
-	dayNames   = "montuewedthufrisatsun"
+var (
+	monthNames = [...]string{"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"}
+	dayNames   = [...]string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
 )
+
+// indexName returns which of names name is, or the first three letters of, or -1.
+func indexName(names []string, name []byte) int {
+	for i, long := range names {
+		if string(name) == long || string(name) == long[:3] {
+			return i
+		}
+	}
+	return -1
+}
 
 // word reads letters.
 func (w *words) word() bool {
@@ -176,45 +193,21 @@ func (w *words) word() bool {
 		w.half, w.afternoon = true, name[0] == 'p'
 		return first
 	}
-	if len(name) < 3 {
-		return false
+	if string(name) == "sept" {
+		name = name[:3]
 	}
-	if i := bytes.Index([]byte(monthNames), name[:3]); i >= 0 && i%3 == 0 && w.month == 0 && isName(name, longMonths[i/3]) {
-		w.month = i/3 + 1
+	if i := indexName(monthNames[:], name); i >= 0 && w.month == 0 {
+		w.month = i + 1
 		return true
 	}
-	i := bytes.Index([]byte(dayNames), name[:3])
-	return i >= 0 && i%3 == 0 && isName(name, longDays[i/3])
+	return indexName(dayNames[:], name) >= 0
 }
 
-var (
-	longMonths = [12]string{"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"}
-	longDays   = [7]string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
-)
-
-// isName reports whether name, of three letters or more, is long or its first three
-// letters; also Sept.
-func isName(name []byte, long string) bool {
-	return len(name) == 3 || string(name) == long || string(name) == "sept"
-}
-
-// number reads a time of day, a year or a day.
-func (w *words) number() bool {
-	n := 0
-	for n < len(w.rest) && w.rest[n]-'0' <= 9 {
-		n++
-	}
-	if n > 4 {
-		return false
-	}
-	v := 0
-	for _, c := range w.rest[:n] {
-		v = v*10 + int(c-'0')
-	}
-	timeOfDay := n <= 2 && n < len(w.rest) && w.rest[n] == ':' && w.hour < 0
-	w.rest = w.rest[n:]
+// numeral reads a time of day, a year or a day.
+func (w *words) numeral() bool {
+	v, n := w.number(len("20060"))
 	switch {
-	case timeOfDay:
+	case n <= 2 && w.hour < 0 && len(w.rest) > 0 && w.rest[0] == ':':
 		w.hour = v
 		return w.clock()
 	case n == 4 && w.year < 0:
@@ -232,26 +225,18 @@ func (w *words) number() bool {
 	return false
 }
 
-// clock reads :04, :04:05 or :04:05.6 behind the hour.
+// clock reads :04, :04:05 or :04:05.6 after the hour.
 func (w *words) clock() (ok bool) {
-	two := func() (int, bool) {
-		if len(w.rest) < 3 || w.rest[0] != ':' {
-			return 0, false
-		}
-		v := digits(w.rest[1:3])
-		w.rest = w.rest[3:]
-		return v, v >= 0
+	n := 0
+	w.skip(':')
+	w.minute, n = w.number(2)
+	if n < 2 || !w.skip(':') {
+		return n == 2
 	}
-	if w.minute, ok = two(); !ok {
+	if w.second, n = w.number(2); n < 2 {
 		return false
 	}
-	if len(w.rest) == 0 || w.rest[0] != ':' {
-		return true
-	}
-	if w.second, ok = two(); !ok {
-		return false
-	}
-	w.nsec, w.rest, ok = parseFraction(w.rest)
+	w.nsec, ok = w.fraction()
 	return ok
 }
 
@@ -272,9 +257,6 @@ func (w *words) shift() (ok bool) {
 
 // time puts the parts together.
 func (w *words) time() (sec int64, nsec int, ok bool) {
-	if w.year < 0 || w.month == 0 || w.day < 1 || w.day > daysIn(w.month, w.year) || w.hour < 0 || w.minute > 59 || w.second > 60 {
-		return 0, 0, false
-	}
 	if w.half {
 		if w.hour < 1 || w.hour > 12 {
 			return 0, 0, false
@@ -284,9 +266,6 @@ func (w *words) time() (sec int64, nsec int, ok bool) {
 			w.hour += 12
 		}
 	}
-	if w.hour > 23 {
-		return 0, 0, false
-	}
-	days := daysSince1970(w.year, w.month, w.day)
-	return days*86400 + int64(w.hour*3600+w.minute*60+w.second-w.offset), w.nsec, true
+	sec, ok = w.unix()
+	return sec - int64(w.offset), w.nsec, ok
 }

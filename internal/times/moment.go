@@ -10,9 +10,9 @@ import (
 // Expected says for an error message what ParseMoment takes.
 const Expected = `a time: 2026-05-28T12:40:00Z, 2026-05-28, "2026-05-28 12:40" (UTC), now, today, yesterday, or an age: 15m, -15m, 2h30m, 1d, "1h ago"`
 
-// layouts are those of ParseMoment, with the span that each leaves open. Parsing
+// momentLayouts are those of ParseMoment, with the span that each leaves open. Parsing
 // takes a fraction after the seconds too.
-var layouts = [...]struct {
+var momentLayouts = [...]struct {
 	layout string
 	span   time.Duration
 }{
@@ -52,7 +52,7 @@ func ParseMoment(s string, now time.Time) (t time.Time, span time.Duration, ok b
 	if before, zulu := strings.CutSuffix(s, "z"); zulu {
 		s = before + "Z"
 	}
-	for _, l := range layouts {
+	for _, l := range momentLayouts {
 		t, err := time.Parse(l.layout, s)
 		if err != nil {
 			continue

@@ -28,10 +28,10 @@ func Parse(text []byte) (sec int64, nsec int, ok bool) {
 }
 
 // parseCalendar reads 2006-01-02T15:04:05 with 'T', 't' or a space in the
-// middle, then optionally a fraction after '.' or ',', of which nine digits
+// middle, then optionally a fraction after '.' or ',', whose first nine digits
 // count, then optionally a zone: Z, z, UTC, GMT, ±hh:mm, ±hhmm or ±hh, with or
-// without a space before it. Without a zone it is UTC. Behind an offset the zone's
-// name says nothing, be it [Europe/Berlin] or, as Go prints it, CEST, nor does Go's
+// without a space before it. Without a zone it is UTC. After an offset the zone's
+// name is ignored, [Europe/Berlin] or, as Go prints it, CEST, and so is Go's
 // m=+0.1. Second 60 is the next minute's first.
 func parseCalendar(text []byte) (sec int64, nsec int, ok bool) {
 	if len(text) < secondLen {
@@ -52,16 +52,23 @@ func parseSecond(text *[secondLen]byte) (sec int64, ok bool) {
 		text[10] != 'T' && text[10] != 't' && text[10] != ' ' {
 		return 0, false
 	}
-	year := digits(text[0:2])*100 + digits(text[2:4])
-	month, day := digits(text[5:7]), digits(text[8:10])
-	hour, minute, second := digits(text[11:13]), digits(text[14:16]), digits(text[17:19])
-	// A part that is not made of digits is far below zero, or was before the
-	// century was multiplied.
-	if year < 0 || month < 1 || month > 12 || day < 1 || day > daysIn(month, year) ||
-		hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60 {
+	c := civil{
+		digits(text[0:2])*100 + digits(text[2:4]), digits(text[5:7]), digits(text[8:10]),
+		digits(text[11:13]), digits(text[14:16]), digits(text[17:19]),
+	}
+	return c.unix()
+}
+
+// civil is a day and a time of day, in UTC.
+type civil struct{ year, month, day, hour, minute, second int }
+
+// unix returns the seconds since 1970. A part that is out of range is an error.
+func (c *civil) unix() (sec int64, ok bool) {
+	if c.year < 0 || c.month < 1 || c.month > 12 || c.day < 1 || c.day > daysIn(c.month, c.year) ||
+		uint(c.hour) > 23 || uint(c.minute) > 59 || uint(c.second) > 60 {
 		return 0, false
 	}
-	return daysSince1970(year, month, day)*86400 + int64(hour*3600+minute*60+second), true
+	return daysSince1970(c.year, c.month, c.day)*86400 + int64(c.hour*3600+c.minute*60+c.second), true
 }
 
 // parseRest reads a fraction and a zone, offset seconds east of UTC.
@@ -103,7 +110,8 @@ func (l *Cache) Parse(text []byte) (sec int64, nsec int, ok bool) {
 	return sec, nsec, true
 }
 
-// digits reads two digits; anything else is far below zero.
+// digits reads two digits; anything else is far below zero, also after a century was
+// multiplied.
 func digits(b []byte) int {
 	hi, lo := b[0]-'0', b[1]-'0'
 	if hi > 9 || lo > 9 {
@@ -221,8 +229,8 @@ func daysSince1970(year, month, day int) int64 {
 	return int64(era)*146097 + int64(doe) - 719468
 }
 
-// Unix reads a JSON number, which may have zeros in front, as a time since 1970. Its unit follows from the
-// digits before its decimal point:
+// Unix reads a JSON number, which may have zeros in front, as a time since 1970. Its unit
+// follows from the digits before its decimal point:
 //
 //	up to 11   seconds        below 1e11, year 5138
 //	up to 14   milliseconds   from 1e11 ms, March 1973
