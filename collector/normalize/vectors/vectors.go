@@ -4,7 +4,9 @@
 package vectors
 
 import (
+	_ "embed"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -36,8 +38,8 @@ const (
 	bySurrogate  = "escapes stay as they were sent, so half of a surrogate pair is neither changed nor lost"
 	byUTF8       = "RFC 8259 section 8.1 wants UTF-8, and a line must be UTF-8 to be searched; it is refused, not changed"
 	byDuplicates = "names should be unique but need not be; members of objects within events are kept as they were sent"
-	byDepth      = "an event nests 64 levels at most unless set otherwise, so that who reads lines needs no more stack"
-	byReading    = "nobody reads more than 10,000 levels, so what stands behind them in a body is not found either"
+	byDepth      = "an event nests 64 levels at most unless set otherwise, so that readers of lines need no more stack"
+	byReading    = "nobody reads more than 10,000 levels, so what follows them in a body is not found either"
 	bySize       = "an event has 1 MiB at most unless set otherwise"
 )
 
@@ -52,37 +54,61 @@ const (
 	huge    = 2 << 20
 )
 
+// text has the texts of a group after each # line, each quoted as in Go.
+//
+//go:embed table.txt
+var text string
+
+// readTable returns the texts by group.
+func readTable() map[string][]string {
+	table, group := make(map[string][]string), ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if name, is := strings.CutPrefix(line, "# "); is {
+			group = name
+			continue
+		}
+		one, err := strconv.Unquote(line)
+		if err != nil {
+			panic("table.txt: " + line)
+		}
+		table[group] = append(table[group], one)
+	}
+	return table
+}
+
 // Values returns all vectors.
 func Values() []Vector {
+	table := readTable()
 	var all []Vector
 	add := func(group string, accept bool, choice string, texts ...string) {
 		for _, text := range texts {
 			all = append(all, Vector{Group: group, Text: text, Accept: accept, Choice: choice, UTF8: choice != byUTF8})
 		}
 	}
-	add("number", true, "", numbers...)
-	add("number, any size", true, byDigits, anySize...)
-	add("number", false, "", notNumbers...)
+	add("number", true, "", table["numbers"]...)
+	add("number, any size", true, byDigits, table["any size"]...)
+	add("number", false, "", table["not numbers"]...)
 	add("literal", true, "", "true", "false", "null")
-	add("literal", false, "", notLiterals...)
-	add("string", true, "", stringsOK...)
-	add("string, lone surrogate", true, bySurrogate, loneSurrogates...)
-	add("string, not UTF-8", false, byUTF8, notUTF8...)
-	add("string", false, "", notStrings...)
+	add("literal", false, "", table["not literals"]...)
+	add("string", true, "", table["strings"]...)
+	add("string, lone surrogate", true, bySurrogate, table["lone surrogates"]...)
+	add("string, not UTF-8", false, byUTF8, table["not UTF-8"]...)
+	add("string", false, "", table["not strings"]...)
 	for c := range byte(' ') { // control characters must be escaped
 		add("string, control character", false, "", "\"a"+string(rune(c))+"b\"", "\"\\"+string(rune(c))+"\"")
 	}
-	add("array", true, "", arrays...)
-	add("array", false, "", notArrays...)
-	add("object", true, "", objects...)
-	add("object, equal names", true, byDuplicates, equalNames...)
+	add("array", true, "", table["arrays"]...)
+	add("array", false, "", table["not arrays"]...)
+	add("object", true, "", table["objects"]...)
+	add("object, equal names", true, byDuplicates, table["equal names"]...)
 	add("object, lone surrogate in a name", true, bySurrogate, `{"\ud800":1}`, `{"\udc00\ud800":[]}`)
 	add("object, name not UTF-8", false, byUTF8, "{\"\xff\":1}", "{\"a\xb9\":\"b\"}", "{\"\xed\xa0\x80\":0}")
-	add("object", false, "", notObjects...)
-	add("white space", true, "", spaced...)
-	add("white space", false, "", notSpaced...)
-	add("comment", false, "", comments...)
-	add("behind the value", false, "", behind...)
+	add("object", false, "", table["not objects"]...)
+	add("white space", true, "", table["spaced"]...)
+	add("white space", false, "", table["not spaced"]...)
+	add("comment", false, "", table["comments"]...)
+	add("after the value", false, "", table["after the value"]...)
 
 	add("depth", true, "", strings.Repeat("[", shallow)+strings.Repeat("]", shallow), strings.Repeat(`{"a":`, shallow)+"1"+strings.Repeat("}", shallow),
 		strings.Repeat(`[{"":`, shallow/2)+"null"+strings.Repeat("}]", shallow/2))
