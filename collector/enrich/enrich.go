@@ -23,7 +23,7 @@ const (
 	Client      = "client_ip"   // where the event came from
 	ID          = "ulid"        // an identifier, see package ulid
 	Fingerprint = "fingerprint" // a hash that events of one kind have in common
-	Tenant      = "tenant"      // not added here, but by whoever knows the sender
+	Tenant      = "tenant"      // added by the receiver, not here
 )
 
 // A Program is what events get and what is done to them. It is immutable and
@@ -39,7 +39,7 @@ type Program struct {
 	byField  []*networks  // by addresses in events
 	rules    []rule
 	redacts  bool   // one of them does
-	late     []rule // renames of nothing: what is added after the rules if there is none, with
+	late     []rule // defaults that a rename may provide: added after the rules
 }
 
 var _ normalize.Enricher = (*Program)(nil)

@@ -16,7 +16,7 @@ const hole = "<*>"
 const maxTemplate = 1024
 
 // appendTemplate appends the template of a message, which must be valid UTF-8:
-// its first line, of which at most maxTemplate bytes, with holes for what
+// at most maxTemplate bytes of its first line, with holes for what
 // differs between events of the same kind. docs/ENRICH.md has the rules.
 func appendTemplate(dst, msg []byte) []byte {
 	msg = bytes.TrimLeft(msg, " \t\r\n")
@@ -154,7 +154,7 @@ func (t *template) trimmed() []byte {
 
 // quoted returns the length of the quoted text that begins at msg[i]: a quote
 // that does not follow a word, text without blanks, and the same quote before
-// something that is no word. 0: there is none.
+// something that is no word. It returns 0 if there is no such text.
 func quoted(msg []byte, i int) int {
 	if i > 0 && isWord(msg[i-1]) {
 		return 0

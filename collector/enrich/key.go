@@ -21,7 +21,7 @@ var merged = []string{"metadata", "attributes", "fields", "context"}
 
 // newKeys returns the keys that select what text names. A value may have come
 // under another name than it has in the line, so that is one of them too; under a
-// name that is seldom read so only if the value is secret.
+// name that is rarely read so, only if the value is secret.
 func newKeys(text string, secret bool) ([]key, error) {
 	if text == "" || strings.HasPrefix(text, ".") || strings.HasSuffix(text, ".") || strings.Contains(text, "***") {
 		return nil, fmt.Errorf("%q is no key: write names joined by dots, as in user.email, with * for any name and **. for any above", text)

@@ -24,7 +24,7 @@ type rule struct {
 	name   string
 	action action
 	where  *query.Query // which events it is for; nil: all
-	keys   []key        // which values, of rename the first of which; none: all
+	keys   []key        // which values, the first of them for rename; none: all
 	match  *matcher     // what in them; nil: all of it
 	needs  needs        // of keys
 	asks   needs        // of where

@@ -13,7 +13,7 @@ import (
 // nothing to do there costs no walk through it. Its zero value knows nothing. What it
 // says is true of the line that it is asked about until forget.
 type seen struct {
-	event   *normalize.Known // what is in the line; nil: the line has to be looked at
+	event   *normalize.Known // what is in the line; nil: look at the line
 	level   slog.Level
 	filled  uint16                  // slots that the line may have
 	names   [filterBits / 64]uint64 // a Bloom filter of the first and the last parts of names
@@ -164,7 +164,7 @@ func hashOf(part []byte) uint64 {
 func firstBit(h uint64) uint16 { return uint16(h >> 40 % filterBits) }
 func lastBit(h uint64) uint16  { return uint16(h >> 53 % filterBits) }
 
-// needs are names of which a line has one if there is something for a rule in it.
+// needs are names. A line has one of them if there is something for a rule in it.
 type needs struct {
 	bits  []uint16 // of a part of each; none: names do not tell
 	slots uint16   // those of slots: 1<<slot

@@ -76,7 +76,7 @@ const (
 )
 
 // Build starts a body whose events the caller takes apart itself. received
-// stands in for times that are missing. Done must follow before the Normalizer
+// replaces times that are missing. Done must follow before the Normalizer
 // is used otherwise.
 func (n *Normalizer) Build(dst *Batch, received time.Time) *Builder {
 	n.begin(dst, nil, received)
@@ -133,7 +133,7 @@ func (b *Builder) Level() (has bool, level slog.Level) {
 func (b *Builder) Has(slot Slot) bool { return b.n.ev.filled&(1<<slot) != 0 }
 
 // Failed reports whether a limit has made the event a rejected one already:
-// the rest of it may be left out, but for End.
+// the rest of it may be left out, except End.
 func (b *Builder) Failed() bool { return b.n.ev.fault != ok }
 
 // Slot says that the next value goes to a slot of its own. Time and Level take
@@ -305,7 +305,7 @@ func (b *Builder) open(bracket byte) {
 	}
 }
 
-// fail makes the event a rejected one, of which nothing needs to be kept.
+// fail makes the event a rejected one: nothing of it needs to be kept.
 func (b *Builder) fail(r reason) {
 	if b.n.ev.fault == ok {
 		b.n.ev.fault = r

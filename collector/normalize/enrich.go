@@ -220,8 +220,8 @@ func (b *Batch) undrop() {
 func SlotOf(name string) string { return lookup([]byte(name)).String() }
 
 // ReadAs is SlotOf for all names that are read, also those whose value becomes a
-// slot's in some events only: seldom says that in most it does not.
-func ReadAs(name string) (slot string, seldom bool) {
+// slot's in some events only: rare says that in most it does not.
+func ReadAs(name string) (slot string, rare bool) {
 	k := lookup([]byte(name))
 	if name == "fields.message" {
 		k = keyMsgInFields

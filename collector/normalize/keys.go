@@ -56,7 +56,7 @@ const (
 	numKeys
 )
 
-// ofParts is the rank of objects of which only parts have a slot, see takeParts.
+// ofParts is the rank of objects that have a slot for parts only, see takeParts.
 const ofParts = 4
 
 // seconds tells of the keys above keyOther.

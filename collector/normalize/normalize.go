@@ -183,7 +183,7 @@ func New(limits Limits) *Normalizer {
 	return n
 }
 
-// Body appends the events of a request's body to dst. received stands in for
+// Body appends the events of a request's body to dst. received replaces
 // times that are missing or unusable. The error is ErrEmpty, with nothing
 // added to dst, or a *SyntaxError if the body as a whole was rejected, which
 // dst then counts as one rejected event; all else is in dst alone.

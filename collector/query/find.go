@@ -151,7 +151,7 @@ func (l *newest) start() int {
 	return l.ends[l.head-1]
 }
 
-// lines are those kept, one behind the other.
+// lines are those kept, in a row.
 func (l *newest) lines() []byte { return l.buf[l.start():] }
 
 // errLastBytes is turned into a message with the limit by its caller.

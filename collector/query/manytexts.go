@@ -5,11 +5,11 @@ package query
 // 1975), with its transitions worked out beforehand. It is immutable.
 //
 // A state is the longest end of what was read that some text begins with; 0 is
-// that there is none.
+// the empty one.
 type manyTexts struct {
 	class   [256]uint16 // of a byte; 0: it is in no text
 	classes int
-	next    []uint16  // next[state*classes+class] is the state behind it
+	next    []uint16  // next[state*classes+class] is the next state
 	found   [][]int32 // by state: indexes of the terms whose text ends here
 	shorter []uint16  // by state: the next shorter end of it where a text ends; 0: none
 	ends    []bool    // by state: a text ends here, or a shorter one does
@@ -19,7 +19,7 @@ type manyTexts struct {
 // takes less.
 const fewTexts = 12
 
-// newManyTexts returns the automaton of the texts of checks, none of which is
+// newManyTexts returns the automaton of the texts of checks, which are not
 // empty. They have at most MaxLength bytes together, so a state fits 16 bits.
 func newManyTexts(checks []check) *manyTexts {
 	m := &manyTexts{classes: 1}

@@ -49,8 +49,8 @@ func (q *Query) MatchLevel(l slog.Level) (matches, told bool) {
 	return q.root.level(l)
 }
 
-// Requires returns names, parts of paths included, of which a line that matches has
-// one: in each of its members the last name of the path. None: it may have any. Time
+// Requires returns names, parts of paths included. A line that matches has one of them,
+// as the last name of a path. If there are no names, it may have any. Time
 // and level are not among them, as every line has both.
 func (q *Query) Requires() []string {
 	if q.root == nil {

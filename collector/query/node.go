@@ -25,7 +25,7 @@ type node struct {
 	index int   // of a nodeTerm, in a compiled query
 }
 
-// join makes an and or an or of kids, and flattens: no kid is none, one kid is
+// join makes an and or an or of kids, and flattens: without kids it is nil, one kid is
 // itself, and a kid of the same kind gives its own kids.
 func join(kind nodeKind, kids []*node) *node {
 	var flat []*node
@@ -105,8 +105,8 @@ func (n *node) level(l slog.Level) (holds, told bool) {
 	return !decides, told
 }
 
-// requires returns names of which a line has one if n holds for it; nil: there are
-// none. It leaves out time and level, which every line has, and attrs.
+// requires returns names: a line for which n holds has one of them; nil: it may have
+// any. It leaves out time and level, which every line has, and attrs.
 func (n *node) requires() []string {
 	switch n.kind {
 	case nodeTerm:

@@ -106,7 +106,7 @@ func (p *parser) not() (*node, error) {
 	case strings.HasPrefix(p.expr[p.pos:], "-"):
 		p.pos++
 		if p.pos == len(p.expr) || isSpace(rune(p.expr[p.pos])) {
-			return nil, p.fail(start, "`-`", `the term that it negates right behind it, or "not"`)
+			return nil, p.fail(start, "`-`", `the term that it negates right after it, or "not"`)
 		}
 	default:
 		return p.primary()
@@ -244,7 +244,7 @@ func (p *parser) comparison(start int, name string, nameQuoted bool, operator st
 	return c.node()
 }
 
-// operand reads a word or a quoted string and stops right behind it.
+// operand reads a word or a quoted string and stops right after it.
 func (p *parser) operand(end func(string) bool, expected string) (text string, quoted bool, err error) {
 	start := p.pos
 	if strings.HasPrefix(p.expr[start:], `"`) {

@@ -14,10 +14,10 @@ import (
 // ascending order of offsets. It reads a snapshot: up to the journal's end at
 // the request's start. docs/QUERY.md has the parameters.
 //
-//	header   Rollway-End      offset behind the snapshot
+//	header   Rollway-End      offset after the snapshot
 //	trailer  Rollway-Scanned  lines that were looked at
 //	trailer  Rollway-Matched  lines that matched; with last, before the cut to the newest
-//	trailer  Rollway-Next     from= for the lines behind this answer
+//	trailer  Rollway-Next     from= for the lines after this answer
 //	trailer  Rollway-Missing  records that are gone, and why; only if there are any
 //	trailer  Rollway-Error    why the answer ends early; only if it does
 //

@@ -10,8 +10,7 @@ import (
 // streamBuffer is how many bytes an answer gathers before it sends them.
 const streamBuffer = 64 << 10
 
-// stream writes an answer in pieces, each of which the client must take within
-// a time.
+// stream writes an answer in pieces. The client must take each within a time.
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController

@@ -9,9 +9,9 @@ import (
 // SyntaxError says where an expression cannot be read, and why.
 type SyntaxError struct {
 	Expr     string
-	Column   int    // in characters, from 1; one behind the end where something is missing
-	Found    string // what stands there
-	Expected string // what could stand there instead
+	Column   int    // in characters, from 1; one after the end where something is missing
+	Found    string // what is there
+	Expected string // what could be there instead
 }
 
 // errorWidth is how many characters of a long expression an error shows.
@@ -58,7 +58,7 @@ func (p *parser) fail(at int, found, expected string) error {
 	}
 }
 
-// unexpected is fail for whatever stands at the byte offset at.
+// unexpected is fail for what is at the byte offset at.
 func (p *parser) unexpected(at int, expected string) error {
 	return p.fail(at, p.foundAt(at), expected)
 }
@@ -82,8 +82,8 @@ func (p *parser) foundAt(at int) string {
 	return show(rest)
 }
 
-// show puts a piece of an expression between plain quotes, as it was typed, but
-// for control characters and a long tail.
+// show puts a piece of an expression between plain quotes, as it was typed, except
+// control characters and a long tail.
 func show(s string) string {
 	const most = 40
 	n := 0

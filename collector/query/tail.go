@@ -21,14 +21,14 @@ import (
 //	id: <offset>                a line; the id of the next request's Last-Event-ID
 //	data: <canonical line>
 //
-//	event: gap                  records are missing; the stream goes on behind them
+//	event: gap                  records are missing; the stream goes on after them
 //	data: {"from":…,"to":…,"missed":…,"reason":"…"}
 //
 //	event: end                  the stream ends, and why
 //	data: {"reason":"…"}
 //
 // A comment comes as a heartbeat, with an id when the tail has passed lines that
-// do not match. The stream begins behind Last-Event-ID, else at from, else with
+// do not match. The stream begins after Last-Event-ID, else at from, else with
 // since at the oldest record, else at the end.
 func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 	if !onlyGet(w, r) {

@@ -2,7 +2,7 @@
 // and without allocating.
 //
 // Positions are indexes into the text. The end of a value is the index of the
-// first byte after it; an end of -1 says that there is none.
+// first byte after it; an end of -1 means that there is no value.
 //
 // There are two ways through a text:
 //

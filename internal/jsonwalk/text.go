@@ -19,8 +19,7 @@ func Text(raw, buf []byte) (text, newBuf []byte) {
 	return buf, buf
 }
 
-// AppendText appends the text that inner, which is between the quotes of a JSON
-// string, stands for; see Text.
+// AppendText appends the text of what is between the quotes of a JSON string; see Text.
 func AppendText(dst, inner []byte) []byte {
 	for {
 		i := bytes.IndexByte(inner, '\\')

@@ -29,7 +29,7 @@ func (v *Vector) Name() string {
 	return fmt.Sprintf("%s %q", v.Group, v.Text)
 }
 
-// OneLine reports whether the text may stand in a line.
+// OneLine reports whether the text may be in a line.
 func (v *Vector) OneLine() bool { return !strings.Contains(v.Text, "\n") }
 
 // Reasons for choices.
