@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,9 +74,7 @@ func (p *Pool[T]) oldest() (r returned[T], ok bool) {
 		return r, false
 	}
 	r = p.waiting[0]
-	n := copy(p.waiting, p.waiting[1:])
-	p.waiting[n] = returned[T]{}
-	p.waiting = p.waiting[:n]
+	p.waiting = slices.Delete(p.waiting, 0, 1)
 	return r, true
 }
 
@@ -134,7 +133,7 @@ func (r *returned[T]) place() string {
 	}
 }
 
-// Overwrite overwrites b and what is behind it up to its capacity: for memory
+// Overwrite overwrites b up to its capacity: for memory
 // that is used again without a Pool.
 func Overwrite(b []byte) {
 	b = b[:cap(b)]

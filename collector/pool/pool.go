@@ -1,14 +1,10 @@
 // Package pool is sync.Pool for values that keep memory between uses, with a
 // check that nothing outlives its use.
 //
-// Under the build tag rollway_poison, and under the race detector, a value that
-// is returned has all its memory overwritten by 0xDB, so that whoever still reads
-// it reads what is no text, and waits in a quarantine; when it leaves that, Get
-// panics if somebody has written to the memory meanwhile, and says where the value
-// was returned. A value that is returned twice panics at once. KeepNothing makes
-// every Get give a new value. Run everything so:
-//
-//	go test -tags rollway_poison ./...
+// Under the build tag rollway_poison, and under the race detector, all memory of a
+// returned value is overwritten by 0xDB, which is no text, and the value waits in a
+// quarantine. When it leaves, Get panics if the memory was written to meanwhile, and says
+// where the value was returned. A value that is returned twice panics at once.
 package pool
 
 // Memory is what a value keeps between uses; unused places are nil.

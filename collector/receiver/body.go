@@ -12,13 +12,25 @@ import (
 // errBody says that wireReader has noted a fault.
 var errBody = errors.New("read request body")
 
-// failure is an answer other than 200. Its zero value is none.
+// failure is an answer other than 200; the zero value says that there was none.
 type failure struct {
 	code    int
 	text    string
 	aborted bool          // the client is gone
 	close   bool          // the connection is of no more use
 	wait    time.Duration // before it is of use to try again; 0: as for any other
+}
+
+// refuse returns a failure, after which the connection can be used again.
+func refuse(code int, format string, args ...any) failure {
+	return failure{code: code, text: fmt.Sprintf(format, args...)}
+}
+
+// closing is refuse for a failure that leaves part of the body unread.
+func closing(code int, format string, args ...any) failure {
+	f := refuse(code, format, args...)
+	f.close = true
+	return f
 }
 
 // readBody reads and unpacks the body of req into w.buf. usual is the
@@ -133,26 +145,22 @@ func (r *Receiver) fillBuf(w *workspace, c coding, src io.Reader, size int64, ho
 
 // busy is the answer where the budget is spent.
 func (r *Receiver) busy() failure {
-	return failure{code: http.StatusServiceUnavailable,
-		text: fmt.Sprintf("the collector is working on %d bytes already; nothing of this request was stored, send it again after 1 s", r.opts.InFlight)}
+	return refuse(http.StatusServiceUnavailable, "the collector is working on %d bytes already; nothing of this request was stored, send it again after 1 s", r.opts.InFlight)
 }
 
 // overUnpacked judges a body that unpacks to n bytes so far.
 func (r *Receiver) overUnpacked(w *workspace, n int64) failure {
 	if n > r.opts.MaxUnpacked {
-		return failure{code: http.StatusRequestEntityTooLarge, close: true,
-			text: fmt.Sprintf("the body unpacks to more than %d bytes; send smaller requests", r.opts.MaxUnpacked)}
+		return closing(http.StatusRequestEntityTooLarge, "the body unpacks to more than %d bytes; send smaller requests", r.opts.MaxUnpacked)
 	}
 	if n > ratioFloor && n/r.opts.MaxRatio > w.wire.n {
-		return failure{code: http.StatusRequestEntityTooLarge, close: true,
-			text: fmt.Sprintf("the body unpacks to more than %d times its size; send smaller requests or leave it unpacked", r.opts.MaxRatio)}
+		return closing(http.StatusRequestEntityTooLarge, "the body unpacks to more than %d times its size; send smaller requests or leave it unpacked", r.opts.MaxRatio)
 	}
 	return failure{}
 }
 
 func (r *Receiver) tooLarge(what string) failure {
-	return failure{code: http.StatusRequestEntityTooLarge, close: true,
-		text: fmt.Sprintf("%s is over the limit of %d bytes; send smaller requests", what, r.opts.MaxBody)}
+	return closing(http.StatusRequestEntityTooLarge, "%s is over the limit of %d bytes; send smaller requests", what, r.opts.MaxBody)
 }
 
 // broken returns the failure of the wire, if it has failed.
@@ -163,10 +171,9 @@ func (r *Receiver) broken(w *workspace) failure {
 	case err == nil:
 		return failure{}
 	case isTooLarge(err):
-		return failure{code: http.StatusRequestEntityTooLarge, close: true, text: "the body is over the server's limit; send smaller requests"}
+		return closing(http.StatusRequestEntityTooLarge, "the body is over the server's limit; send smaller requests")
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return failure{code: http.StatusRequestTimeout, close: true,
-			text: fmt.Sprintf("the body did not arrive within %v; nothing was stored", r.opts.BodyTimeout)}
+		return closing(http.StatusRequestTimeout, "the body did not arrive within %v; nothing was stored", r.opts.BodyTimeout)
 	default:
 		return failure{code: http.StatusBadRequest, aborted: true, close: true,
 			text: fmt.Sprintf("the body broke off after %d bytes (%v); nothing was stored", w.wire.n, err)}
@@ -186,6 +193,5 @@ func (r *Receiver) invalid(w *workspace, c coding, err error) failure {
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
 		err = errors.New("it ends early")
 	}
-	return failure{code: http.StatusBadRequest, close: true,
-		text: fmt.Sprintf("the body is not valid %s after %d unpacked bytes: %v; nothing was stored", codingNames[c], len(w.buf), err)}
+	return closing(http.StatusBadRequest, "the body is not valid %s after %d unpacked bytes: %v; nothing was stored", codingNames[c], len(w.buf), err)
 }

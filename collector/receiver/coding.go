@@ -3,7 +3,6 @@ package receiver
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"net/http"
 	"strings"
 )
@@ -69,8 +68,7 @@ func declared(h http.Header, field string) (string, failure) {
 		if len(v) > 50 {
 			v = v[:50] + "…"
 		}
-		return "", failure{code: http.StatusUnsupportedMediaType, close: true,
-			text: fmt.Sprintf("%s %q is not supported; %s", field, v, supported)}
+		return "", closing(http.StatusUnsupportedMediaType, "%s %q is not supported; %s", field, v, supported)
 	}
 }
 
@@ -141,6 +139,5 @@ func isZlib(head []byte) bool {
 }
 
 func mislabelled(name, magic string) failure {
-	return failure{code: http.StatusBadRequest, close: true,
-		text: fmt.Sprintf("Content-Encoding is %s, but the body is not: it does not start with %s; leave the header out or compress the body", name, magic)}
+	return closing(http.StatusBadRequest, "Content-Encoding is %s, but the body is not: it does not start with %s; leave the header out or compress the body", name, magic)
 }

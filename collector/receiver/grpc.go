@@ -28,7 +28,7 @@ func (r *Receiver) readMessage(w *workspace, req *http.Request, declared string)
 		return f
 	}
 	if err != nil || head[0] > 1 {
-		return failure{code: http.StatusBadRequest, text: "a message begins with 0 or 1 and four bytes of its length; this body does not"}
+		return refuse(http.StatusBadRequest, "a message begins with 0 or 1 and four bytes of its length; this body does not")
 	}
 	packed, size := head[0] == 1, int64(binary.BigEndian.Uint32(head[1:]))
 	w.peek.Discard(messageHead)
@@ -38,7 +38,7 @@ func (r *Receiver) readMessage(w *workspace, req *http.Request, declared string)
 	c := asSent
 	if packed {
 		if declared == "" || declared == codeIdentity || size == 0 {
-			return failure{code: http.StatusBadRequest, text: "the message says that it is packed, but Grpc-Encoding does not say how"}
+			return refuse(http.StatusBadRequest, "the message says that it is packed, but Grpc-Encoding does not say how")
 		}
 		first, err := w.peek.Peek(1)
 		if err == nil {
@@ -56,7 +56,7 @@ func (r *Receiver) readMessage(w *workspace, req *http.Request, declared string)
 		return f
 	}
 	if got := w.wire.n - messageHead; got != size {
-		return failure{code: http.StatusBadRequest, text: fmt.Sprintf("the message is %d bytes long, but %d came; nothing was stored", size, got)}
+		return refuse(http.StatusBadRequest, "the message is %d bytes long, but %d came; nothing was stored", size, got)
 	}
 	return failure{}
 }

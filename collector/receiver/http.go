@@ -140,8 +140,7 @@ func (r *endpoint) enter(w *workspace, req *http.Request) (encoding string, f fa
 			text: fmt.Sprintf("method %.20q is not allowed here; send events with %s", req.Method, strings.Join(r.methods, " or "))}
 	}
 	if (len(req.Header["Origin"]) > 0 || len(req.Header["Sec-Fetch-Site"]) > 0) && r.origins.Check(req) != nil {
-		return "", failure{code: http.StatusForbidden, close: true,
-			text: "a web page of another origin may not send events here; send them to the page's own server, and from there to the collector"}
+		return "", closing(http.StatusForbidden, "a web page of another origin may not send events here; send them to the page's own server, and from there to the collector")
 	}
 	field := contentEncoding
 	if r.grpc {
@@ -196,20 +195,20 @@ func (r *Receiver) judge(err error, w *workspace) (f failure, stored bool) {
 	case err == nil:
 		return failure{}, true
 	case errors.Is(err, os.ErrClosed):
-		return failure{code: http.StatusServiceUnavailable, text: "the collector is stopping; nothing of this request was stored, send it again"}, false
+		return refuse(http.StatusServiceUnavailable, "the collector is stopping; nothing of this request was stored, send it again"), false
 	case errors.Is(err, ErrKeyReused):
 		return failure{code: http.StatusUnprocessableEntity, text: "this " + KeyHeader + " was given to another request, of another number of events; nothing of this one was stored"}, false
 	case errors.Is(err, ErrFull):
 		if r.logged.may() {
 			r.opts.Log.Warn("store is full, requests are refused", "error", err)
 		}
-		return failure{code: http.StatusServiceUnavailable, text: "the journal is full; nothing of this request was stored, send it again after 1 s"}, false
+		return refuse(http.StatusServiceUnavailable, "the journal is full; nothing of this request was stored, send it again after 1 s"), false
 	}
 	if r.logged.may() {
 		r.opts.Log.Error("store events", "events", w.batch.Records, "error", err)
 	}
 	if !errors.Is(err, ErrNotSynced) {
-		return failure{code: http.StatusInternalServerError, text: "the events could not be stored; the collector's log says why"}, false
+		return refuse(http.StatusInternalServerError, "the events could not be stored; the collector's log says why"), false
 	}
 	again := "to send them again stores them twice"
 	if w.options.Key != "" {

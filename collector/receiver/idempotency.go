@@ -5,9 +5,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -51,28 +51,28 @@ func readStoreOptions(w *workspace, h http.Header) failure {
 	case len(values) == 1 && (values[0] == buffered[0] || values[0] == synced[0]):
 		ask.Durability = values[0]
 	default:
-		return failure{code: http.StatusBadRequest, close: true, text: fmt.Sprintf("%s %.50q is neither buffered nor synced; nothing was stored", DurabilityHeader, h.Get(DurabilityHeader))}
+		return closing(http.StatusBadRequest, "%s %.50q is neither buffered nor synced; nothing was stored", DurabilityHeader, h.Get(DurabilityHeader))
 	}
 	switch keys := h[KeyHeader]; {
 	case len(keys) == 0:
 	case len(keys) == 1 && isKey(keys[0]):
 		ask.Key = keys[0]
 	default:
-		return failure{code: http.StatusBadRequest, close: true, text: fmt.Sprintf("%s must be given once and be 1 to %d printable ASCII characters; nothing was stored", KeyHeader, maxKey)}
+		return closing(http.StatusBadRequest, "%s must be given once and be 1 to %d printable ASCII characters; nothing was stored", KeyHeader, maxKey)
 	}
 	switch keys := h[AfterHeader]; {
 	case len(keys) == 0:
 	case len(keys) == 1 && isKey(keys[0]) && ask.Key != "" && keys[0] != ask.Key:
 		w.after = keys[0]
 	default:
-		return failure{code: http.StatusBadRequest, close: true, text: fmt.Sprintf("%s must be given once, beside a %s, and be that of another request; nothing was stored", AfterHeader, KeyHeader)}
+		return closing(http.StatusBadRequest, "%s must be given once, beside a %s, and be that of another request; nothing was stored", AfterHeader, KeyHeader)
 	}
 	switch values := h[HashHeader]; {
 	case len(values) == 0:
 	case len(values) == 1 && values[0] == "body":
 		w.hashed = true
 	default:
-		return failure{code: http.StatusBadRequest, close: true, text: fmt.Sprintf("%s %.50q is not body, the only thing that a request can be named by; nothing was stored", HashHeader, h.Get(HashHeader))}
+		return closing(http.StatusBadRequest, "%s %.50q is not body, the only thing that a request can be named by; nothing was stored", HashHeader, h.Get(HashHeader))
 	}
 	return failure{}
 }
@@ -148,12 +148,7 @@ func (w *workspace) scoped(key string) string {
 
 // isKey reports whether key may be that of a request.
 func isKey(key string) bool {
-	for i := range len(key) {
-		if key[i] < ' ' || key[i] > '~' {
-			return false
-		}
-	}
-	return key != "" && len(key) <= maxKey
+	return key != "" && len(key) <= maxKey && !strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' })
 }
 
 // setStoredHeaders tells in an answer of 2xx what was done about ask.

@@ -22,14 +22,10 @@ const (
 // ServePackets takes events in protocol p from the datagrams of conn until ctx
 // ends or conn fails, and closes conn. Once ctx has ended it reads what the
 // system holds already, stores all that was read, for at most
-// Options.DrainTimeout if the store is full, and returns nil.
+// Options.DrainTimeout if the store is full, and returns nil. from is as for ServeStream.
 //
-// While the store is full up to 2 MiB wait here and then as much as conn's
-// receive buffer takes; what comes beyond that the system drops. On Linux it
-// tells how many, with the next datagram, and Stats.DatagramsDropped counts
-// them; elsewhere nobody knows.
-//
-// from is as for ServeStream.
+// While the store is full, up to 2 MiB wait here and then as much as conn's receive buffer
+// takes. The system drops what exceeds that; Stats.DatagramsDropped counts it on Linux.
 func (r *Receiver) ServePackets(ctx context.Context, conn *net.UDPConn, p PacketProtocol, from Sender) error {
 	defer conn.Close()
 	countDrops(conn)

@@ -12,9 +12,8 @@ import (
 )
 
 // A Protocol is what one kind of client speaks over HTTP: how the events of a
-// request are read, and how its outcome is told. What all have in common, the
-// Receiver does: methods, origins, limits, unpacking, storing, counting. One
-// value serves all requests at once and keeps nothing of any.
+// request are read, and how its outcome is told. The Receiver does the rest. One value
+// serves all requests at once and keeps nothing of any.
 type Protocol interface {
 	// Decode puts the events of q.Body into q.Batch. An error rejects the
 	// request with 400, or with the code of a *Refusal; then nothing of the
@@ -88,9 +87,9 @@ type Answer struct {
 	Body    []byte           // to be appended to
 }
 
-// ToFluentBit reports whether Fluent Bit will read the answer. One that is longer
-// than its buffer, 4 KiB with the header or 512 KiB at its outputs to Elasticsearch
-// and OpenSearch, counts for it as none: it sends all events again, and again.
+// ToFluentBit reports whether Fluent Bit will read the answer. It sends all events again
+// after one that is longer than its buffer: 4 KiB with the header, or 512 KiB at its
+// outputs to Elasticsearch and OpenSearch.
 func (a *Answer) ToFluentBit() bool {
 	agent := a.HTTP.Header["User-Agent"]
 	return len(agent) > 0 && (strings.HasPrefix(agent[0], "Fluent-Bit") || strings.HasPrefix(agent[0], "aws-fluent-bit"))

@@ -1,28 +1,14 @@
-// Package receiver is the front of the collector. It takes events over HTTP, TCP and
-// UDP, has them normalized and stored, and answers for each of them.
+// Package receiver takes events over HTTP, TCP and UDP, has them normalized and stored,
+// and answers for each of them. docs/INGEST.md says what clients may send and what they
+// are answered.
 //
 // # HTTP
 //
-// ServeHTTP takes POST requests whose body is anything that package normalize reads. It
-// does not look at Content-Type. Content-Encoding is identity, gzip, zstd, deflate (with
-// zlib's header or without), snappy (in blocks or framed) or br. A body that starts like
-// gzip, zstd or framed snappy, as JSON cannot, is unpacked without the header too. Every
-// answer is a JSON object:
-//
-//	200 {"accepted":2,"first_offset":17}       stored
-//	200 {"accepted":3,"first_offset":17,"dropped":1}   two stored, one dropped by a rule
-//	200 {"accepted":1,"rejected":[{"index":1,"line":2,"offset":40,"reason":"syntax","detail":"…"}],"rejected_total":1}
-//	400 {"error":"…","accepted":0,"rejected":[…],"rejected_total":1}   nothing of it can be stored as it is
-//	401, 403 not admitted, or a web page of another origin sent it
-//	405 not POST   408 the body came too slowly
-//	413 too large, packed or unpacked          415 unknown Content-Encoding
-//	422 the Idempotency-Key is that of another request
-//	429 the sender has used up its rate, with Retry-After
-//	500 could not be stored, or a fault        503 full, with Retry-After: nothing was stored, send it again
-//
-// Answers list at most Limits.MaxRejections rejected events, and count all. A 2xx is sent
-// only after Backend.Store has returned. Nothing is stored of a body that does not arrive
-// whole. The headers about durability and idempotency are in idempotency.go.
+// ServeHTTP takes POST requests whose body is anything that package normalize reads;
+// Handler and GRPC take those of other protocols. A body that starts like gzip, zstd or
+// framed snappy, as JSON cannot, is unpacked without a Content-Encoding too. A 2xx is sent
+// only after Backend.Store has returned, and nothing is stored of a body that does not
+// arrive whole. Answers list at most Limits.MaxRejections rejected events, and count all.
 //
 // Browsers mark requests with Sec-Fetch-Site and Origin. A request that a page of another
 // origin has its visitor's browser send is refused, because the collector usually listens
@@ -30,12 +16,10 @@
 //
 // # Connections and datagrams
 //
-// ServeTCP takes NDJSON, without answers. While the collector is full, the sender's
+// ServeTCP takes NDJSON, without answers, ServeStream any other StreamProtocol, which may
+// have answers, and ServePackets datagrams. While the collector is full, the sender's
 // writes block. A line is stored soon after its end arrives. What the collector has not
 // read when a connection breaks is lost, unless the sender sends it again.
-//
-// ServeStream does the same for any other StreamProtocol, which may have answers, and
-// ServePackets for datagrams.
 //
 // # Ledger
 //
@@ -84,32 +68,27 @@ type Options struct {
 const ratioFloor = 4 << 20 // unpacked bytes from which MaxRatio counts
 
 func (o Options) withDefaults() Options {
-	def := func(v *int64, d int64) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
-	defTime := func(v *time.Duration, d time.Duration) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
 	o.Limits = o.Limits.WithDefaults()
-	def(&o.MaxBody, 16<<20)
-	def(&o.MaxUnpacked, 64<<20)
-	def(&o.MaxRatio, 200)
-	def(&o.InFlight, 256<<20)
-	o.InFlight = max(o.InFlight, 2*(o.MaxUnpacked+1))
-	defTime(&o.BodyTimeout, 30*time.Second)
-	defTime(&o.IdleTimeout, 5*time.Minute)
-	defTime(&o.DrainTimeout, 5*time.Second)
-	if o.MaxConns <= 0 {
-		o.MaxConns = 1024
-	}
+	o.MaxBody = positive(o.MaxBody, 16<<20)
+	o.MaxUnpacked = positive(o.MaxUnpacked, 64<<20)
+	o.MaxRatio = positive(o.MaxRatio, 200)
+	o.InFlight = max(positive(o.InFlight, 256<<20), 2*(o.MaxUnpacked+1))
+	o.BodyTimeout = positive(o.BodyTimeout, 30*time.Second)
+	o.IdleTimeout = positive(o.IdleTimeout, 5*time.Minute)
+	o.DrainTimeout = positive(o.DrainTimeout, 5*time.Second)
+	o.MaxConns = positive(o.MaxConns, 1024)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
+}
+
+// positive returns v, or else def.
+func positive[T int | int64 | time.Duration](v, def T) T {
+	if v > 0 {
+		return v
+	}
+	return def
 }
 
 // A Receiver takes events. It is safe for concurrent use. It has no goroutine outside of

@@ -52,21 +52,16 @@ type Stats struct {
 }
 
 // RejectedTotal sums up Rejected.
-func (s *Stats) RejectedTotal() uint64 {
-	sum := uint64(0)
-	for _, n := range s.Rejected {
-		sum += n
-	}
-	return sum
-}
+func (s *Stats) RejectedTotal() uint64 { return sum(s.Rejected) }
 
 // DroppedTotal sums up Dropped.
-func (s *Stats) DroppedTotal() uint64 {
-	sum := uint64(0)
-	for _, n := range s.Dropped {
-		sum += n
+func (s *Stats) DroppedTotal() uint64 { return sum(s.Dropped) }
+
+func sum(counts map[string]uint64) (n uint64) {
+	for _, c := range counts {
+		n += c
 	}
-	return sum
+	return n
 }
 
 // Stats returns the counters.

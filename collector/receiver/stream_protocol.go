@@ -7,10 +7,8 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 )
 
-// A StreamProtocol is what one kind of client speaks over a connection. What
-// all have in common, the Receiver does: accepting, limits, memory, storing
-// that waits while the store is full, draining and counting. One value serves
-// all connections at once.
+// A StreamProtocol is what one kind of client speaks over a connection. The Receiver
+// does the rest. One value serves all connections at once.
 type StreamProtocol interface {
 	// Name says what the address takes, for the log: "lines of JSON".
 	Name() string
@@ -49,9 +47,8 @@ type PacketProtocol interface {
 	DecodePacket(c *Chunk)
 }
 
-// A Chunk is what has arrived and was not taken yet. What is taken of Data may
-// be changed. All of it is the
-// Receiver's again once Decode has returned.
+// A Chunk is what has arrived and was not taken yet. What is taken of Data may be
+// changed. All of it is the Receiver's again once Decode has returned.
 type Chunk struct {
 	Data []byte
 	// End says that no more will follow. Data then is what the call before has

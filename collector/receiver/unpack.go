@@ -177,8 +177,7 @@ func (r *Receiver) unpackZstd(w *workspace) failure {
 		return r.invalid(w, inZstd, err)
 	}
 	if size.window > maxWindow {
-		return failure{code: http.StatusBadRequest, close: true,
-			text: fmt.Sprintf("the body wants a zstd window of %d bytes, at most %d are allowed (RFC 9659); compress it without --long, or send smaller requests", size.window, maxWindow)}
+		return closing(http.StatusBadRequest, "the body wants a zstd window of %d bytes, at most %d are allowed (RFC 9659); compress it without --long, or send smaller requests", size.window, maxWindow)
 	}
 	if f := r.overUnpacked(w, size.least); f.code != 0 {
 		return f

@@ -1,27 +1,19 @@
 // Package elastic takes the bulk requests of Elasticsearch and OpenSearch and
 // answers what their clients ask before they send any.
 //
-// # Bulk requests
-//
-// A body is lines: an action and, except for delete, the document after it.
-// The last line may lack its end, blank lines between are skipped. Documents
-// that are created or indexed become lines, by the keys of package normalize
-// and these of the Elastic Common Schema, written with dots or nested:
+// A body is lines: an action and, except for delete, the document after it. Documents
+// become lines by the keys of package normalize and these of the Elastic Common Schema,
+// written with dots or nested:
 //
 //	log.level    level         service.name  service    error.*  error
 //	log.logger   logger        trace.id      trace_id
 //	@timestamp   time          span.id       span_id
 //
-// An error in dots becomes one object. What else an action says, above all
-// _index and _id, is in attrs; _index may come from the path. A "time" that
-// says the same as @timestamp is left out.
+// What else an action says, above all _index and _id, is in attrs; _index may come from
+// the path. A "time" that says the same as @timestamp is left out.
 //
-// Every item is answered, in order: 201 stored, 400 cannot be stored as it is
-// (also updates and deletions: lines do not change), 429 over the limit of
-// events, to be sent again. _seq_no is the offset in the journal, and _id, if
-// the client gave none. To Fluent Bit only as many are answered as it has room for.
-// A broken action rejects the request with 400, as what
-// follows could not be told apart; a full collector answers 503.
+// Every item is answered, in order; _seq_no is the offset in the journal. A broken action
+// rejects the request, because what follows it cannot be told apart.
 package elastic
 
 import (

@@ -2,8 +2,6 @@
 // of Fluentd, Fluent Bit, Docker's fluentd driver and the fluent-logger
 // libraries.
 //
-// # Messages
-//
 // A message is one array of MessagePack, in one of four modes:
 //
 //	[tag, time, record, option?]         Message
@@ -11,33 +9,23 @@
 //	[tag, bin, option?]                  PackedForward: entries in a row
 //	[tag, bin, {"compressed":"gzip"}]    CompressedPackedForward, or "zstd"
 //
-// Where option has "chunk", its value is acknowledged once the events of the
-// message are stored, as {"ack": chunk}; the sender sends it again if that does
-// not come. A message is taken when all of it has arrived. Nil, which some
-// senders use as a heartbeat, is passed over.
-//
-// # Messages that come again
+// The value of the option "chunk" is acknowledged once the events of the message are
+// stored, as {"ack": chunk}. A message is taken when all of it has arrived. Nil, which
+// some senders use as a heartbeat, is passed over. Bytes that are not such a message close
+// the connection: what follows them cannot be found.
 //
 // A chunk that is the base64 of 16 bytes, as the specification has it, is the unique
-// id of a message, and what comes again under it with the same content is
-// acknowledged and not stored once more, see receiver.Chunk.SetKey. Fluentd and its
-// logger for Go do so. Fluent Bit makes its ids of the content, so that two
-// chunks of equal lines have one: by them nothing is known to have come again. It is
-// told by its option "fluent_signal", before 2.0 by hexadecimal digits.
+// id of a message, which is stored once, see receiver.Chunk.SetKey. Fluent Bit makes its
+// ids of the content, so that two chunks of equal lines have one: by them nothing is known
+// to have come again. It is told by its option "fluent_signal", before 2.0 by hexadecimal
+// digits.
 //
-// # Events
-//
-// A record's members go where the table of known keys in package normalize says
-// (log and message → msg, level → level, …), all others to attrs; the tag is
-// attrs.tag, the time that of the entry, seconds or EventTime. Strings that are
+// A record's members go where the table of known keys in package normalize says; the tag
+// is attrs.tag, the time that of the entry, seconds or EventTime. Strings that are
 // not UTF-8 have U+FFFD in place of what is not, and binary values that are not
 // UTF-8 are base64. An EventTime among the members is written as a time, any
-// other extension as {"type":…,"data":base64}.
-//
-// An entry that cannot be an event counts as rejected, and its message is
-// acknowledged all the same, as sending it again would change nothing. Bytes
-// that are not such a message close the connection: what follows them cannot be
-// found.
+// other extension as {"type":…,"data":base64}. The message of an entry that is rejected is
+// acknowledged all the same, as sending it again would change nothing.
 package forward
 
 import (

@@ -7,14 +7,12 @@
 // object has one; if they differ it is kept in attrs as entry_time. Labels and
 // structured metadata come after that, by the same table; service_name is a
 // service, too, and a label that says of the level what the object says already
-// is left out. What finds its slot taken is in attrs.
+// is left out.
 //
-// Answers are Loki's: 204; 400 if entries were rejected, with those that were
-// not stored all the same, and their number in the text, so that nobody sends
-// them again; 429 and 503 to be sent again.
+// If entries were rejected the answer is 400 with their number, and the others are
+// stored all the same.
 //
-// Both forms have a reader of their own, protobuf.go and json.go. They give each
-// entry to event.go, which makes an event of it.
+// protobuf.go and json.go read the two forms; event.go makes an event of each entry.
 package loki
 
 import (

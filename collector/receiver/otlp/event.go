@@ -1,9 +1,11 @@
 package otlp
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -189,22 +191,10 @@ func (r *reader) idOf(raw []byte, size int) (id, text []byte) {
 	return r.fromText, nil
 }
 
-func isZero(id []byte) bool {
-	for _, c := range id {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}
+func isZero(id []byte) bool { return len(bytes.TrimLeft(id, "\x00")) == 0 }
 
 func isGraphic(id []byte) bool {
-	for _, c := range id {
-		if c < '!' || c > '~' {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(id, func(c byte) bool { return c < '!' || c > '~' })
 }
 
 func (r *reader) scope(sc *scope) error {
@@ -284,14 +274,8 @@ var (
 // appendBase64 decodes base64, of either alphabet and with or without padding.
 func appendBase64(dst, v []byte) ([]byte, error) {
 	e := base64.RawStdEncoding
-	for len(v) > 0 && v[len(v)-1] == '=' {
-		v = v[:len(v)-1]
+	if bytes.ContainsAny(v, "-_") {
+		e = base64.RawURLEncoding
 	}
-	for _, c := range v {
-		if c == '-' || c == '_' {
-			e = base64.RawURLEncoding
-			break
-		}
-	}
-	return e.AppendDecode(dst, v)
+	return e.AppendDecode(dst, bytes.TrimRight(v, "="))
 }

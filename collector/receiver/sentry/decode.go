@@ -1,43 +1,31 @@
 // Package sentry takes what the SDKs of Sentry send: envelopes, and the single
 // events of older ones.
 //
-// # Envelopes
-//
-// A line with the envelope's header, then items: a line with the item's header
+// An envelope is a line with its header, then items: a line with the item's header
 // and a payload, as long as the header's length says, or else up to the end of
 // the line. Items of the types event and log become lines. Each item of another
-// type (transactions, sessions, attachments, client reports and so on) counts as
-// one rejected event, as unsupported.
+// type counts as one rejected event, as unsupported.
 //
-// # Events
+//	event                                              log
+//	time      timestamp, a string or seconds           timestamp
+//	level     level; without one ERROR                 level
+//	msg       logentry or message: the formatted       body
+//	          text, or else the message, or else
+//	          "TYPE: VALUE" of the exception
+//	logger    logger                                   attributes' logger.name
+//	service                                            attributes' service.name
+//	trace_id  contexts.trace.trace_id, likewise        trace_id, span_id
+//	          span_id
+//	error     the last of exception.values, its value
+//	          called message, with its stack trace;
+//	          those that caused it in causes
 //
-//	time      timestamp, a string or seconds
-//	level     level; ERROR without one, as Sentry has it
-//	msg       logentry or message: the formatted text, or else the message;
-//	          without any, "TYPE: VALUE" of the exception
-//	logger    logger
-//	trace_id  contexts.trace.trace_id, span_id likewise
-//	error     the last of exception.values, its value called message, with its
-//	          stack trace; those before it, by which it was caused, in causes
+// All else is in attrs under its name, a log's attributes by their values alone, and the
+// project of the path as project. The envelope's header, with the public key, is not kept.
 //
-// All else is in attrs under its name: event_id, tags, extra, user, release and
-// so on, contexts without the two ids.
-//
-// # Logs
-//
-// body is the message; attributes are in attrs by their values alone, but
-// logger.name and service.name have slots.
-//
-// In both, attrs.project is the project of the path. The envelope's header, with
-// the public key and with what its items say too, is not kept.
-//
-// # Answers
-//
-// {"id":…} with the event's id, {} if there is none. A request with one event is
-// remembered by that id, see receiver.Request.SetKey: sent again it is stored once. What is not kept as it is
-// of an unsupported type changes nothing about that. 429 when the collector is
-// full, for all categories: clients drop events until then, as they do with any
-// answer but 200.
+// The answer has the event's id. A request with one event is remembered by that id, see
+// receiver.Request.SetKey. A full collector answers 429 for all categories: clients drop
+// events until then, as they do with any answer but 200.
 package sentry
 
 import (

@@ -1,28 +1,16 @@
 // Package splunk takes what clients of Splunk's HTTP Event Collector send.
 //
-// # Events
+// A body of events is objects in a row. "event" is a string, which becomes the message,
+// or an object, whose members are read as package normalize reads those of an event, and
+// so are those of an object under "message" in it. "time" is the line's time; the members
+// of "fields" go to attrs, and so do host, source, sourcetype and index: source is not
+// where in a program the line was made. In a raw body each line that is not blank is a
+// message, and the query has host and the like.
 //
-// A body is objects in a row, with or without space between them. "event" is a
-// string, which becomes the message, or an object, whose members are read as
-// package normalize reads those of an event, and so are those of an object
-// under "message" in it. "time" is the line's time; the
-// members of "fields" go to attrs, and so do host, source, sourcetype and index
-// under their names: source is not where in a program the line was made.
-//
-// # Raw
-//
-// Each line that is not blank is a message; host, source, sourcetype and index
-// come from the query.
-//
-// # Answers
-//
-// {"text":"Success","code":0} when all is stored. What cannot be stored is left
-// out, the rest is stored, and the answer is 400 with the code and number of the
-// first event that was left out; after text that is not JSON nothing more is
-// read, and what is left counts as one event. 503 and code 9 when full.
-//
-// A client that names a channel gets an ackId. As an answer is sent only when
-// its events are stored, every ackId is acknowledged when asked for.
+// What cannot be stored is left out, and the answer is 400 with the code and number of
+// the first event that was left out; after text that is not JSON nothing more is read. As
+// an answer is sent only when its events are stored, every ackId that a client with a
+// channel gets is acknowledged when asked for.
 package splunk
 
 import (

@@ -1,10 +1,6 @@
 // Package syslog takes messages by RFC 5424 and RFC 3164, and what senders make
 // of them, over UDP, TCP and TLS.
 //
-// # Messages
-//
-// A message becomes one event:
-//
 //	severity        level: emerg FATAL+2, alert FATAL+1, crit FATAL, err ERROR, warning WARN, notice INFO+2, info INFO, debug DEBUG
 //	timestamp       time; without one it is when the message arrived
 //	app-name, tag   service
@@ -19,22 +15,17 @@
 // no slot for goes to attrs, the severity under that name. So a line of the
 // Logger arrives as it was logged.
 //
-// In the older format all but the priority may be missing. A timestamp is "Mmm
-// dd hh:mm:ss", which has no zone and mostly no year: the zone is
-// Protocol.Zone, the year the one that brings it nearest to now; or it is as in
-// RFC 3339. A tag is taken to be one after a timestamp, and elsewhere only with
-// a process id. What cannot be told apart stays in msg, a message without
-// priority whole.
-//
-// # Framing
+// In the older format all but the priority may be missing. A timestamp "Mmm dd hh:mm:ss"
+// is in Protocol.Zone and in the year that brings it nearest to now. A tag is taken to be
+// one after a timestamp, and elsewhere only with a process id. What cannot be told apart
+// stays in msg, a message without priority whole.
 //
 // A datagram is a message. On a stream each frame is by octet counting if it
 // begins with a number, a space and '<' (and, once one did, without the '<'),
 // and otherwise ends with LF or NUL (RFC 6587). Where a sender ends messages
 // with NUL, LF may be within them. What comes before the end of the connection
 // without its LF is stored and marked as attrs.torn, as nobody can tell whether
-// it is whole; less than the octets that were announced is not stored and
-// counts as torn.
+// it is whole; less than the octets that were announced counts as torn.
 package syslog
 
 import (
