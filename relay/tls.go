@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -10,23 +11,11 @@ import (
 	"time"
 )
 
-// tlsConfig is what handshakes with an upstream use. It stays the same until the
-// files change, so that sessions are resumed.
+// tlsConfig is what a handshake with an upstream uses. Its session cache stays until the
+// files change.
 func (up *upstream) tlsConfig() *tls.Config {
-	base := up.clientTLS.config.Load()
-	up.mu.Lock()
-	defer up.mu.Unlock()
-	if up.base == base {
-		return up.config
-	}
-	c := base.Clone()
-	if c.ServerName == "" {
-		c.ServerName = up.host
-	}
-	if c.ClientSessionCache == nil {
-		c.ClientSessionCache = tls.NewLRUClientSessionCache(0)
-	}
-	up.base, up.config = base, c
+	c := up.clientTLS.config.Load().Clone()
+	c.ServerName = cmp.Or(c.ServerName, up.host)
 	return c
 }
 

@@ -97,6 +97,9 @@ func (r *reloadedTLS) reload() (changed bool, err error) {
 	if r.config.Load() != nil && bytes.Equal(contents, r.contents) {
 		return false, nil
 	}
+	if config.ClientSessionCache == nil {
+		config.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+	}
 	r.contents = contents
 	r.config.Store(config)
 	return true, nil

@@ -25,8 +25,6 @@ type upstream struct {
 
 	mu        sync.Mutex
 	endpoints []*endpoint // guarded by mu; replaced, never changed
-	base      *tls.Config // guarded by mu: what config was made from
-	config    *tls.Config // guarded by mu
 }
 
 // An endpoint is one address of an upstream.

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,25 +92,6 @@ func TestElasticItems(t *testing.T) {
 	}
 }
 
-func TestElasticRetriesWithinOneWrite(t *testing.T) {
-	t.Parallel()
-	peer := startElasticPeer(t)
-	left := 2
-	peer.decide(func(doc string) (int, string, string) {
-		if strings.Contains(doc, `"seq":5}`) && left > 0 {
-			left--
-			return 503, "unavailable_shards_exception", "primary shard is not active"
-		}
-		return 0, "", ""
-	})
-	w := open(t, peer.url(), remote.Options{Retries: 3})
-	write(t, w, numbered(0, 10))
-	settled(t, w, 10, 10)
-	if fmt.Sprint(peer.requests) != "[10 1 1]" {
-		t.Errorf("requests with %v documents", peer.requests)
-	}
-}
-
 // What an index or a user lacks is not the lines' fault.
 func TestElasticKeepsLines(t *testing.T) {
 	for _, c := range []struct {
@@ -134,32 +113,7 @@ func TestElasticKeepsLines(t *testing.T) {
 	}
 }
 
-// The answer is lost, the lines are stored: sent again they are not stored
-// twice.
-func TestElasticStoresOnce(t *testing.T) {
-	peer := startElasticPeer(t)
-	var lost atomic.Bool
-	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if lost.Swap(true) {
-			peer.serve(t, rw, r)
-			return
-		}
-		peer.serve(t, httptest.NewRecorder(), r)
-		panic(http.ErrAbortHandler)
-	}))
-	defer server.Close()
-	w := open(t, "elastic+"+server.URL+"/logs-shop", remote.Options{})
-	all := numbered(0, 10)
-	for n := 0; n < len(all); {
-		m, _ := w.Write([]byte(all[n:]))
-		n += m
-	}
-	peer.want(t, all)
-	settled(t, w, 10, 10)
-}
-
-// So it is when the lines waited on disk in between, and the process ended: the
-// documents keep their ids.
+// Lines that wait on disk while the process ends keep the ids of their documents.
 func TestElasticStoresOnceAcrossARestart(t *testing.T) {
 	t.Parallel()
 	peer := startElasticPeer(t)
@@ -205,9 +159,6 @@ func TestElasticAnswersAsAWhole(t *testing.T) {
 		{404, "", "an index or a data stream"},
 		{429, "slow", "429"},
 		{503, "", "503"},
-		{200, "welcome", "_bulk"},
-		{200, "{}", "_bulk"},
-		{200, `{"errors":true,"items":[{"create":{"status":201}}]}`, "does not speak of all"},
 	} {
 		peer := startElasticPeer(t)
 		peer.always = status(c.code, c.body)

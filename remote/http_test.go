@@ -57,34 +57,6 @@ func TestBlankLinesDoNotBlock(t *testing.T) {
 	settled(t, w, 3, 1)
 }
 
-// The key says "the same batch again" only where it is.
-func TestIdempotencyKey(t *testing.T) {
-	peer := startHTTPPeer(t)
-	w := open(t, peer.URL+"/", remote.Options{})
-	a, b := []byte(numbered(0, 1)), []byte(numbered(1, 2))
-	send := func(p []byte, code int) string {
-		t.Helper()
-		peer.answer(status(code, ""))
-		_, err := w.Write(p)
-		if (err == nil) != (code == 200) {
-			t.Fatalf("status %d: %v", code, err)
-		}
-		seen := peer.seen()
-		return seen[len(seen)-1].header.Get("Idempotency-Key")
-	}
-	first, again, done := send(a, 500), send(a, 503), send(a, 200)
-	if first != again || first != done {
-		t.Errorf("keys of one batch: %q, %q, %q", first, again, done)
-	}
-	if next := send(a, 200); next == first {
-		t.Errorf("the same bytes as a new batch have the old key %q", next)
-	}
-	failed := send(a, 500)
-	if other := send(b, 200); other == failed {
-		t.Errorf("other bytes have the key of the failed batch")
-	}
-}
-
 // net/http may read a request's body after the answer: the caller's bytes must
 // not be touched once Write has returned. The race detector watches.
 func TestBytesAreTheCallersAfterWrite(t *testing.T) {

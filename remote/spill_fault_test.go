@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -207,40 +206,6 @@ func TestSpillCloseWhileReplayStalls(t *testing.T) {
 	w = open(t, peer.url(), remote.Options{Spill: o.Spill})
 	flush(t, w)
 	peer.want(t, numbered(0, 110))
-}
-
-// A Shutdown that breaks off a Write: its lines are on disk, not lost.
-func TestSpillShutdownAmidWrite(t *testing.T) {
-	t.Parallel()
-	peer := newKeyedPeer(t)
-	peer.up()
-	peer.stall()
-	o := remote.Options{Spill: spillTo(t)}
-	w := open(t, peer.url(), o)
-	var writes sync.WaitGroup
-	for p := range 3 {
-		writes.Go(func() {
-			if n, err := w.Write([]byte(numbered(p*10, p*10+10))); err != nil {
-				t.Errorf("Write = %d, %v", n, err)
-			}
-		})
-	}
-	eventually(t, "a request hangs and the others wait", func() bool { return len(peer.seen()) > 0 && w.Stats().Pending == 30 })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if err := w.Shutdown(ctx); !errors.Is(err, line.ErrPending) || !strings.Contains(err.Error(), "30 lines wait in") {
-		t.Errorf("Shutdown = %v", err)
-	}
-	writes.Wait()
-	if s := balanced(t, w); s.Spill.Lines != 30 || s.Returned != 0 {
-		t.Errorf("Stats = %+v", s)
-	}
-	peer.heal()
-	w = open(t, peer.url(), o)
-	flush(t, w)
-	if n := strings.Count(string(peer.bytes()), "\n"); n != 30 {
-		t.Errorf("%d lines arrived", n)
-	}
 }
 
 // Stats never waits, and a Write does not wait for the peer. The request would last

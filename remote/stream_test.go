@@ -65,27 +65,6 @@ func TestStreamIsByteExact(t *testing.T) {
 	})
 }
 
-func TestSyncHearsThatThePeerHasRead(t *testing.T) {
-	t.Parallel()
-	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
-		peer := startTCPPeer(t, anywhere(t, scheme), serverTLS, nil)
-		w := open(t, scheme+"://"+peer.Addr().String(), o)
-		for i := range 3 {
-			write(t, w, numbered(i, i+1))
-			if err := w.Sync(); err != nil {
-				t.Fatalf("Sync = %v", err)
-			}
-			if got, want := string(peer.bytes()), numbered(0, i+1); got != want {
-				t.Fatalf("after Sync %d the peer has %q, want %q", i, got, want)
-			}
-		}
-		if err := w.Sync(); err != nil {
-			t.Errorf("Sync with nothing to do = %v", err)
-		}
-		settled(t, w, 3, 3)
-	})
-}
-
 func TestPeerClosedWhileIdle(t *testing.T) {
 	t.Parallel()
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
@@ -113,33 +92,6 @@ func TestPeerClosedWhileIdle(t *testing.T) {
 }
 
 func peerGone(w *remote.Writer) bool { return !w.Stats().Connected }
-
-func TestStreamReconnectsAfterRestart(t *testing.T) {
-	t.Parallel()
-	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
-		peer := startTCPPeer(t, anywhere(t, scheme), serverTLS, nil)
-		addr := peer.Addr().String()
-		w := open(t, scheme+"://"+addr, o)
-		write(t, w, numbered(0, 2))
-		eventually(t, "the lines are there", func() bool { return string(peer.bytes()) == numbered(0, 2) })
-		peer.stop()
-		eventually(t, "the end is noticed", func() bool { return peerGone(w) })
-		if n, err := w.Write([]byte(numbered(2, 4))); n != 0 || err == nil {
-			t.Fatalf("Write without a server = %d, %v", n, err)
-		}
-		settled(t, w, 2, 2)
-		again := startTCPPeer(t, addr, serverTLS, nil)
-		write(t, w, numbered(2, 4))
-		if err := w.Close(); err != nil {
-			t.Errorf("Close = %v", err)
-		}
-		again.want(t, numbered(2, 4))
-		settled(t, w, 4, 4)
-		if s := w.Stats(); s.Returned != 2 || s.Connects != 2 {
-			t.Errorf("Stats = %+v", s)
-		}
-	})
-}
 
 // What a peer sends back is no reason to stop, and no reset when it is unread.
 func TestTalkativePeer(t *testing.T) {
