@@ -149,10 +149,9 @@ var firstByteBounds = []time.Duration{
 	time.Second, 5 * time.Second, 30 * time.Second,
 }
 
-// WriteMetrics writes the Stats in the text format of Prometheus, for an answer to
-// a scraper. labels are names and values by turns, such as "relay", "edge"; all
-// samples get them. Times are in seconds. The error names a label that is not
-// allowed, or is out's.
+// WriteMetrics writes the Stats in the text format of Prometheus. labels are names and
+// values by turns, such as "relay", "edge", for all samples. Times are in seconds. The
+// error names a label that is not allowed, or is out's.
 func (s Stats) WriteMetrics(out io.Writer, labels ...string) error {
 	var closed []promtext.Sample
 	for reason := ReasonDone; reason < reasons; reason++ {

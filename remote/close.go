@@ -33,19 +33,18 @@ func (w *Writer) settleAll(ctx context.Context, patient bool) error {
 	return err
 }
 
-// Sync returns nil when every line written so far is known to be with the peer. If lines
-// were lost since the last Sync that said so, its error wraps line.ErrLost and says how
-// many, and why the first was; do not send them again. Over http and https it is Flush:
-// the answers have confirmed the lines. Over tcp and tls it ends the connection in order,
-// waits until the peer has read to its end and closed too, and lets the next Write dial
-// again. It also returns, once, the error of a connection that broke with lines in flight
-// since the last Sync. If Options.CloseTimeout ends before the peer has closed, the error
-// wraps context.DeadlineExceeded, and the next Sync waits for these lines too. After
-// Close it returns the error of Close.
+// Sync returns nil when every line written so far is known to be with the peer. Over http
+// and https it is Flush: the answers have confirmed the lines. Over tcp and tls it ends the
+// connection in order, waits until the peer has read to its end and closed too, and lets
+// the next Write dial again. If Options.CloseTimeout ends first, the error wraps
+// context.DeadlineExceeded, and the next Sync waits for these lines too.
+//
+// Lines lost since the last Sync that said so are an error that wraps line.ErrLost; do not
+// send them again. So is, once, a connection that broke with lines in flight. After Close
+// it returns the error of Close.
 //
 // With Options.Spill it also waits for the lines on disk, except while the peer fails. It
-// calls fsync for those it leaves there; the error says how many they are and wraps
-// line.ErrPending.
+// calls fsync for those it leaves there, and its error wraps line.ErrPending.
 func (w *Writer) Sync() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.opt.CloseTimeout)
 	defer cancel()
@@ -95,15 +94,13 @@ func (w *Writer) Close() error {
 	return w.Shutdown(ctx)
 }
 
-// Shutdown refuses new Writes, waits for the running ones and ends the connection as
-// Sync does. When ctx ends first it cancels the running Writes, whose callers get their
-// lines back with os.ErrClosed, and returns an error with the number of these lines. Lines lost since the last
-// Sync are an error that wraps line.ErrLost. Later calls return what the first
+// Shutdown refuses new Writes, waits for the running ones and ends the connection as Sync
+// does. When ctx ends first it cancels the running Writes, whose callers get their lines
+// back with os.ErrClosed, and its error says how many. Later calls return what the first
 // returned.
 //
-// With Options.Spill it sends lines from disk until ctx ends. The others, including those
-// of canceled Writes, stay for the next Writer with the same folder; the error says how
-// many and wraps line.ErrPending.
+// With Options.Spill it sends lines from disk until ctx ends. The others stay for the next
+// Writer with the same folder; the error says how many and wraps line.ErrPending.
 func (w *Writer) Shutdown(ctx context.Context) error {
 	w.mu.Lock()
 	first := !w.closing

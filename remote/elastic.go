@@ -38,10 +38,9 @@ func elasticURL(u *url.URL) error {
 	return nil
 }
 
-// An elasticFormat is the _bulk protocol of Elasticsearch and OpenSearch. Each
-// line is created as a document with an id of its own, so that one that was
-// stored already is not stored again. A document is the line with @timestamp
-// before its other fields; a line that is not a JSON object becomes its message.
+// An elasticFormat is the _bulk protocol of Elasticsearch and OpenSearch. Each line becomes
+// a document with an id of its own, so that it is stored once: the line with @timestamp
+// before its other fields. A line that is not a JSON object becomes its message.
 type elasticFormat struct{ rec record }
 
 func (f *elasticFormat) contentType() string { return "application/x-ndjson" }
@@ -222,26 +221,14 @@ func (it *item) parseError(a *jsonwalk.Stream) error {
 		case "reason":
 			it.reason, err = a.Text()
 		case "caused_by":
-			it.cause, err = readCause(a)
+			var cause item
+			err = cause.parseError(a)
+			it.cause = cause.reason
 		default:
 			err = a.Skip()
 		}
 		return err
 	})
-}
-
-func readCause(a *jsonwalk.Stream) (reason string, err error) {
-	if c, err := a.Peek(); err != nil || c != '{' {
-		return "", a.Skip()
-	}
-	err = a.Object(func(name string) (err error) {
-		if name == "reason" {
-			reason, err = a.Text()
-			return err
-		}
-		return a.Skip()
-	})
-	return reason, err
 }
 
 // state is what the status of a line means. What an index or a user's rights

@@ -12,8 +12,8 @@ import (
 
 // A sender sends lines over one transport. One goroutine at a time calls it.
 type sender interface {
-	// send passes on the beginning of p, at least one line and only whole
-	// ones; p ends in a line end. With a nil error settled.n is positive.
+	// send passes on the beginning of p, at least one line and only whole ones; p ends
+	// in a line end. With a nil error the outcome's n is positive.
 	send(ctx context.Context, p []byte) (outcome, error)
 	// confirm returns nil when all that was sent is known to have arrived.
 	confirm(ctx context.Context) error

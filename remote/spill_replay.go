@@ -169,16 +169,11 @@ func (s *spillQueue) sendNotice() (outcome, error) {
 		s.noticeErrors++
 		s.noticePassed = s.passed
 	}
-	if err == nil && done.n == 0 {
-		err = errNothing
-	}
 	if err != nil {
 		w.countError(err)
 	}
 	return done, err
 }
-
-var errNothing = errors.New("nothing was sent, and no reason given")
 
 // minRetryWait is the shortest time between two attempts while a Flush waits.
 const minRetryWait = 100 * time.Millisecond
@@ -204,9 +199,6 @@ func (s *spillQueue) send(l *worker, why repeatedStatus) error {
 		l.accepted = l.accepted || done.written > 0
 		if err := s.settle(l.piece, done); err != nil {
 			return err
-		}
-		if err == nil && done.n == 0 {
-			err = errNothing
 		}
 		if err != nil {
 			w.countError(err)

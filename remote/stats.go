@@ -10,22 +10,19 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// Stats is a snapshot of a Writer's counters; lines unless said otherwise. At
-// every moment, not only at rest, the Ledger is balanced.
+// Stats is a snapshot of a Writer's counters; lines unless said otherwise. The Ledger is
+// balanced at every moment.
 //
-// A line is accepted when a Write takes it up and Pending while that Write
-// runs. A Write that fails hands the lines beyond its n back to the caller,
-// which still owns them: they leave Pending, and with it Accepted, and are
-// counted in Returned. Sent again, they are accepted again. So Accepted may
-// fall.
+// A line is accepted when a Write takes it up, and Pending while that Write runs. A Write
+// that fails hands the lines beyond its n back to the caller: they leave Pending and
+// Accepted, and count in Returned. Sent again, they are accepted again.
 //
-// With Options.Spill, lines on disk are Pending until they are sent, also after
-// Close. Those that were there when the Writer was opened are Accepted too, and
-// counted in Recovered: Accepted - Recovered is what came by Write.
+// With Options.Spill, lines on disk are Pending until they are sent, also after Close.
+// Those that Open found there are Accepted too, and count in Recovered.
 //
-// Lines are Dropped as Refused by the peer for what they hold; TooLarge, if a
-// single one is answered with 413 or is longer than a datagram or message may
-// be; and from disk as Expired and Damaged.
+// Lines are Dropped as Refused by the peer for what they hold; TooLarge, if a single one
+// is answered with 413 or is longer than a datagram or message may be; and from disk as
+// Expired and Damaged.
 type Stats struct {
 	line.Ledger // over HTTP Written is acknowledged with 2xx; otherwise passed whole to the system
 
@@ -45,9 +42,8 @@ type Stats struct {
 	LastSuccess time.Time // when lines were settled last
 	Failures    uint64    // errors since then
 
-	// LastRefusal is why lines were counted in Dropped.Refused or TooLarge
-	// last, or a request refused as a whole whose lines are kept; up to a KiB
-	// and some, "" if there was none.
+	// LastRefusal is why lines were counted in Dropped.Refused or TooLarge last, or a
+	// whole request was refused; about a KiB at most.
 	LastRefusal     string
 	LastRefusalTime time.Time // when it happened
 
@@ -72,10 +68,9 @@ func (w *Writer) Stats() Stats {
 	return s
 }
 
-// WriteMetrics writes the Stats in the text format of Prometheus, for an answer to
-// a scraper. labels are names and values by turns, such as "log", "audit"; all
-// samples get them. Counters begin at 0 with the Writer, times are in seconds.
-// The error names a label that is not allowed, or is out's.
+// WriteMetrics writes the Stats in the text format of Prometheus. labels are names and
+// values by turns, such as "log", "audit", for all samples. Counters begin at 0 with the
+// Writer, times are in seconds. The error names a label that is not allowed, or is out's.
 func (s Stats) WriteMetrics(out io.Writer, labels ...string) error {
 	err := promtext.Write(out, "rollway_remote_", labels, promtext.Ledger(s.Ledger), promtext.Table{
 		promtext.Counter("lines_recovered_total", "Lines that an earlier process left on disk.", s.Recovered),

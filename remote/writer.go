@@ -8,26 +8,25 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/aside"
+	"github.com/rollway/rollway/internal/backoff"
 	"github.com/rollway/rollway/line"
 )
 
 // A Writer sends lines to one peer. It is safe for concurrent use; one call at a time
 // talks to the peer, in order of arrival. The code that opened it closes it.
 //
-//  1. Write takes whole lines and returns when they are delivered or lost. On
-//     an error the first n bytes, always whole lines, are settled; the caller
-//     resumes at p[n:]. A missing last line end is added.
-//  2. An error of Write may be temporary: the peer is away, overloaded or
-//     misconfigured. The lines beyond n are untouched. It has a RetryAfter method
-//     when the peer said how long to wait. Only os.ErrClosed is permanent.
-//  3. Lines that the peer refuses for their contents are dropped, counted and
-//     reported to OnError: they would be refused again.
-//  4. No call waits for the peer longer than its timeout or context. Stats never
-//     waits.
+//  1. Write takes whole lines and returns when they are delivered or lost. On an error the
+//     first n bytes, always whole lines, are settled; the caller resumes at p[n:]. A
+//     missing last line end is added.
+//  2. An error of Write may be temporary: the peer is away, overloaded or misconfigured.
+//     It has a RetryAfter method when the peer said how long to wait. Only os.ErrClosed
+//     is permanent.
+//  3. Lines that the peer refuses for their contents are dropped, counted and reported to
+//     OnError: they would be refused again.
+//  4. No call waits for the peer longer than its timeout or context. Stats never waits.
 //
-// With Options.Spill a Write does not wait for the peer: it stores the lines on
-// disk and returns nil. They are sent from there. Write, Sync, Close and Shutdown
-// wait for the disk without a bound.
+// With Options.Spill a Write stores the lines on disk and returns nil. They are sent from
+// there. Write, Sync, Close and Shutdown wait for the disk without a bound.
 type Writer struct {
 	addr address
 	opt  Options
@@ -58,9 +57,8 @@ type Writer struct {
 	err     error          // what Close returns; set before done is closed
 }
 
-// Open returns a Writer for rawURL, whose scheme says how the peer is spoken
-// to; see the table in the package's documentation. It checks the URL and the
-// options and does not dial, so that a service can start while its peer is
+// Open returns a Writer for rawURL, whose scheme says how to talk to the peer. It checks
+// the URL and the options and does not dial, so that a service can start while its peer is
 // down.
 func Open(rawURL string, o Options) (*Writer, error) {
 	a, err := parseURL(rawURL)
@@ -135,8 +133,8 @@ func (w *Writer) end(left uint64) {
 	}
 }
 
-// write waits for its turn and sends p. It returns the bytes that are settled
-// and the lines that are not.
+// write waits for its turn and sends p. It returns the bytes that are settled and the lines
+// that are not.
 func (w *Writer) write(ctx context.Context, p []byte, lines uint64) (n int, left uint64, err error) {
 	whole := p
 	if len(p) > 0 && p[len(p)-1] != '\n' {
@@ -178,20 +176,11 @@ func (w *Writer) deliver(ctx context.Context, p []byte, left uint64) (n int, _ u
 	return n, left, nil
 }
 
-// pause waits d and reports whether ctx allowed it; it does not begin a wait
-// that ctx will cut off.
+// pause waits d and reports whether ctx allowed it. It does not begin a wait that ctx will
+// cut off.
 func pause(ctx context.Context, d time.Duration) bool {
-	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d || ctx.Err() != nil {
-		return false
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	end, ok := ctx.Deadline()
+	return !(ok && time.Until(end) <= d) && ctx.Err() == nil && backoff.Sleep(ctx, d)
 }
 
 // lock waits until this call may talk to the peer.
