@@ -49,11 +49,11 @@ func (j *Journal) Append(ctx context.Context, b Batch) (first uint64, err error)
 	if err := b.check(); err != nil {
 		return 0, err
 	}
-	return j.append(ctx, b, "", keyHash{})
+	return j.append(ctx, b, nil)
 }
 
-// append stores b, which was checked, under key, or without one if that is empty.
-func (j *Journal) append(ctx context.Context, b Batch, key string, hash keyHash) (first uint64, err error) {
+// append stores b, which was checked, under key, if that is not nil.
+func (j *Journal) append(ctx context.Context, b Batch, key *keyHash) (first uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("append to journal: %w", err)
 	}
@@ -63,7 +63,9 @@ func (j *Journal) append(ctx context.Context, b Batch, key string, hash keyHash)
 		return 0, closedError()
 	}
 	w := j.waiterLocked()
-	w.batch, w.key, w.hash = b, key, hash
+	if w.batch = b; key != nil {
+		w.key, w.keyed = *key, true
+	}
 	if !j.queue.busy {
 		j.queue.busy = true
 		w.state = leading
@@ -102,7 +104,6 @@ type group struct {
 	head    *waiter
 	bytes   int // of lines
 	keys    int
-	keysLen int // bytes
 	records int
 	batches int
 	minTime int64
@@ -110,21 +111,23 @@ type group struct {
 	at      int64 // by keyTime, if there are keys
 }
 
+// keysLen returns the bytes of g's keys in a frame.
+func (g *group) keysLen() int { return keyEntrySize * g.keys }
+
 // leadLocked writes w and all that fit after it as one group, answers them, and hands the
 // writer role on. It releases mu during the write.
 func (j *Journal) leadLocked(w *waiter) {
 	g := group{head: w, minTime: w.batch.MinTime, maxTime: w.batch.MaxTime}
 	for last := w; last != nil; {
 		g.bytes += len(last.batch.Lines)
-		if last.key != "" {
+		if last.keyed {
 			g.keys++
-			g.keysLen += last.keySize()
 		}
 		g.records += last.batch.Records
 		g.batches++
 		g.minTime, g.maxTime = min(g.minTime, last.batch.MinTime), max(g.maxTime, last.batch.MaxTime)
 		m := j.queue.head
-		if m == nil || m.solo || g.bytes+g.keysLen+len(m.batch.Lines)+m.keySize() > j.o.MaxGroupBytes || g.keys == math.MaxUint16 || g.records+m.batch.Records > recordlog.MaxBody {
+		if m == nil || m.solo || g.bytes+g.keysLen()+len(m.batch.Lines)+m.keySize() > j.o.MaxGroupBytes || g.keys == math.MaxUint16 || g.records+m.batch.Records > recordlog.MaxBody {
 			break
 		}
 		m = j.queue.pop()
@@ -171,8 +174,8 @@ func (j *Journal) leadLocked(w *waiter) {
 		m.seg, m.err = s, err
 		if err == nil {
 			m.first = first
-			if m.key != "" {
-				j.keys.add(keyed{hash: m.hash, first: first, at: g.at, records: uint32(m.batch.Records), events: uint32(m.batch.events())})
+			if m.keyed {
+				j.keys.add(m.entry(first, g.at))
 			}
 			first += uint64(m.batch.Records)
 		}
@@ -223,7 +226,7 @@ func (j *Journal) makeRoom(size int64, g *group) error {
 // footerRoomLocked returns the greatest length of the footers that are still to be written,
 // with g in the last segment or in a new one.
 func (j *Journal) footerRoomLocked(g *group) int64 {
-	room := maxFooter(uint64(g.records), g.keys, int64(g.bytes+g.keysLen))
+	room := maxFooter(uint64(g.records), g.keys, int64(g.bytes+g.keysLen()))
 	for i := len(j.segs) - 1; i >= 0 && !j.segs[i].settled; i-- {
 		s := j.segs[i]
 		room += maxFooter(s.end-s.first, s.keyed, s.size)

@@ -143,7 +143,7 @@ func (j *Journal) AppendKeyed(ctx context.Context, key string, b Batch) (Receipt
 	switch {
 	case len(key) > MaxKeyBytes:
 		return Receipt{}, fmt.Errorf("append to journal: idempotency key has %d bytes; it may have %d", len(key), MaxKeyBytes)
-	case !utf8.ValidString(key): // so that it can hold no frame
+	case !utf8.ValidString(key):
 		return Receipt{}, errors.New("append to journal: idempotency key is not UTF-8")
 	}
 	recordless := b.Events > 0 && b.Records == 0 && len(b.Lines) == 0
@@ -180,7 +180,7 @@ func (j *Journal) AppendKeyed(ctx context.Context, key string, b Batch) (Receipt
 		j.mu.Unlock()
 		close(over)
 	}()
-	first, err := j.append(ctx, b, key, hash)
+	first, err := j.append(ctx, b, &hash)
 	return Receipt{First: first, Records: b.Records}, err
 }
 
@@ -207,79 +207,46 @@ func (j *Journal) repeatLocked(k keyed, b *Batch) (Receipt, error) {
 	return r, err
 }
 
-// The key section of a frame. docs/FORMAT.md has the same table.
+// Frames have the keys of their batches. A sealed segment has a section of the keys that
+// were remembered at that time, so that Open need not read its frames. Both have the same
+// entries. docs/FORMAT.md has the same table.
 //
-//	Key section of a frame: per key
-//	       0     2  length n of the key, at most 511; 8000h more if there is a number of events
-//	       2     4  index of the key's first record in the frame
-//	       6     4  number of records stored under the key, also in the next frames
-//	      10     8  time of the append
-//	      18     4  number of events that the records are of, only where rules or limits left some out
-//	   18/22     n  the key
-const (
-	keyHeaderSize = 18
-	keyEventsSize = 4       // of the number of events, where it is not that of records
-	hasEvents     = 1 << 15 // in the length of a key: that number is there
-)
+//	Entry of a key, 40 bytes, in the order of offsets
+//	       0    16  first half of the key's SHA-256
+//	      16     8  offset of the key's first record
+//	      24     8  time of the append
+//	      32     4  number of records stored under the key, also in the next frames
+//	      36     4  number of events that they are of
+const keyEntrySize = 40
 
-// keySize is the length of the waiter's key in a frame.
-func (w *waiter) keySize() int {
-	size := keyHeaderSize + len(w.key)
-	switch {
-	case w.key == "":
-		return 0
-	case w.batch.events() != w.batch.Records:
-		size += keyEventsSize
-	}
-	return size
+func (k *keyed) append(dst []byte) []byte {
+	dst = append(dst, k.hash[:]...)
+	dst = binary.LittleEndian.AppendUint64(dst, k.first)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(k.at))
+	dst = binary.LittleEndian.AppendUint32(dst, k.records)
+	return binary.LittleEndian.AppendUint32(dst, k.events)
 }
 
-func appendKey(dst []byte, key string, index, records, events int, at int64) []byte {
-	n := len(key)
-	if events != records {
-		n |= hasEvents
+// parseKey reads the entry that b begins with.
+func parseKey(b []byte) keyed {
+	return keyed{
+		hash: keyHash(b[:16]), first: binary.LittleEndian.Uint64(b[16:]), at: int64(binary.LittleEndian.Uint64(b[24:])),
+		records: binary.LittleEndian.Uint32(b[32:]), events: binary.LittleEndian.Uint32(b[36:]),
 	}
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(n))
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(index))
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(records))
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(at))
-	if events != records {
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(events))
-	}
-	return append(dst, key...)
-}
-
-// keyLength returns the length of the key that b begins with and of what precedes it.
-func keyLength(b []byte) (n, head int) {
-	n, head = int(binary.LittleEndian.Uint16(b)), keyHeaderSize
-	if n&hasEvents != 0 {
-		head += keyEventsSize
-	}
-	return n &^ hasEvents, head
 }
 
 // parseKeys appends the keys of frame h, with its checked body, to dst. It stops at what
 // makes no sense.
 func parseKeys(dst []keyed, h *recordlog.Frame, body []byte) []keyed {
-	b, least := body[:h.KeysLen], int64(0)
-	for range h.Keys {
-		if len(b) < keyHeaderSize {
+	least := h.First
+	for b := body[:h.KeysLen]; len(b) >= keyEntrySize; b = b[keyEntrySize:] {
+		k := parseKey(b)
+		whole := k.first+uint64(k.records) <= h.End() || k.first == h.First // or continues in the next frames
+		if k.first < least || k.first >= h.End() || k.records == 0 || !whole {
 			break
 		}
-		n, head := keyLength(b)
-		index := binary.LittleEndian.Uint32(b[2:])
-		k := keyed{records: binary.LittleEndian.Uint32(b[6:]), at: int64(binary.LittleEndian.Uint64(b[10:]))}
-		whole := int64(index)+int64(k.records) <= int64(h.Records) || index == 0 // or continues in the next frames
-		if n > len(b)-head || int64(index) < least || int64(index) >= int64(h.Records) || k.records == 0 || !whole {
-			break
-		}
-		least = int64(index) + 1
-		if k.events = k.records; head > keyHeaderSize {
-			k.events = binary.LittleEndian.Uint32(b[keyHeaderSize:])
-		}
-		k.hash, k.first = hashKey(string(b[head:head+n])), h.First+uint64(index)
+		least = k.first + 1
 		dst = append(dst, k)
-		b = b[head+n:]
 	}
 	return dst
 }

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -205,24 +204,12 @@ func (p *packer) add(h *recordlog.Frame, body []byte) error {
 	if p.h.Records == 0 {
 		p.h.First, p.h.MinTime, p.h.MaxTime = h.First, h.MinTime, h.MaxTime
 	}
-	p.keys = appendShifted(p.keys, body[:h.KeysLen], h.Keys, p.h.Records)
+	p.keys = append(p.keys, body[:h.KeysLen]...)
 	p.buf = append(p.buf, lines...)
 	p.h.Keys += h.Keys
 	p.h.Records += h.Records
 	p.h.MinTime, p.h.MaxTime = min(p.h.MinTime, h.MinTime), max(p.h.MaxTime, h.MaxTime)
 	return nil
-}
-
-// appendShifted appends a key section of n keys with their indexes raised by by.
-func appendShifted(dst, section []byte, n, by int) []byte {
-	start := len(dst)
-	dst = append(dst, section...)
-	for b := dst[start:]; n > 0 && len(b) >= keyHeaderSize; n-- {
-		binary.LittleEndian.PutUint32(b[2:], binary.LittleEndian.Uint32(b[2:])+uint32(by))
-		length, head := keyLength(b)
-		b = b[min(len(b), head+length):]
-	}
-	return dst
 }
 
 // flush writes the gathered frame, if there is one.

@@ -5,9 +5,9 @@ type waiter struct {
 	next  *waiter
 	ready chan struct{} // capacity 1; sent to once per wait
 	batch Batch
-	key   string  // empty: none
-	hash  keyHash // of key
-	solo  bool    // wants the writer role, not to be written
+	keyed bool
+	key   keyHash
+	solo  bool // wants the writer role, not to be written
 
 	// guarded by Journal.mu while queued
 	state waitState
@@ -18,6 +18,19 @@ type waiter struct {
 	err   error
 
 	target uint64 // of a wait in the syncer's queue: sync seg to here
+}
+
+// keySize returns the length of w's key in a frame.
+func (w *waiter) keySize() int {
+	if w.keyed {
+		return keyEntrySize
+	}
+	return 0
+}
+
+// entry returns what is remembered of w's key for records from first on.
+func (w *waiter) entry(first uint64, at int64) keyed {
+	return keyed{hash: w.key, first: first, at: at, records: uint32(w.batch.Records), events: uint32(w.batch.events())}
 }
 
 type waitState uint8

@@ -28,7 +28,7 @@ const (
 	flagPacked = 1
 
 	// maxLines leaves room for a key in the frame of a batch.
-	maxLines = recordlog.MaxBody - keyHeaderSize - keyEventsSize - MaxKeyBytes
+	maxLines = recordlog.MaxBody - keyEntrySize
 )
 
 // A walker is a recordlog.Walker that unpacks.

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,17 +11,6 @@ import (
 	"github.com/rollway/rollway/internal/levels"
 	"github.com/rollway/rollway/internal/recordlog"
 )
-
-// A sealed segment has a section of the keys remembered at that time, so that Open need not
-// read its frames. docs/FORMAT.md has the same table.
-//
-//	Entry of the key section, 40 bytes, in the order of offsets
-//	       0    16  first half of the key's SHA-256
-//	      16     8  offset of the key's first record
-//	      24     8  time of the append
-//	      32     4  number of records stored under the key
-//	      36     4  number of events that they are of
-const keyEntrySize = 40
 
 const (
 	// blockBytes is how many bytes of frames are one block of a footer.
@@ -179,14 +167,6 @@ func maxFooter(records uint64, keys int, frames int64) int64 {
 	return recordlog.FooterSize(2, int(blocks), int(min(records, maxCounts))) + keyEntrySize*int64(keys)
 }
 
-func (k *keyed) append(dst []byte) []byte {
-	dst = append(dst, k.hash[:]...)
-	dst = binary.LittleEndian.AppendUint64(dst, k.first)
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(k.at))
-	dst = binary.LittleEndian.AppendUint32(dst, k.records)
-	return binary.LittleEndian.AppendUint32(dst, k.events)
-}
-
 func readKeys(f disk.File, foot *recordlog.Footer) ([]keyed, error) {
 	s := foot.Section(recordlog.KeysSection)
 	if s.Len > keyEntrySize*int64(maxKeys) {
@@ -201,10 +181,7 @@ func readKeys(f disk.File, foot *recordlog.Footer) ([]keyed, error) {
 	}
 	keys := make([]keyed, 0, s.Len/keyEntrySize)
 	for ; len(b) > 0; b = b[keyEntrySize:] {
-		keys = append(keys, keyed{
-			hash: keyHash(b[:16]), first: binary.LittleEndian.Uint64(b[16:]), at: int64(binary.LittleEndian.Uint64(b[24:])),
-			records: binary.LittleEndian.Uint32(b[32:]), events: binary.LittleEndian.Uint32(b[36:]),
-		})
+		keys = append(keys, parseKey(b))
 	}
 	return keys, nil
 }

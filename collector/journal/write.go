@@ -22,7 +22,7 @@ func (j *Journal) writeGroup(g *group, first uint64) (int64, error) {
 // frame in memory. After an error the file ends where it did before, or is retired. The
 // caller has the writer role.
 func (j *Journal) tryGroup(g *group, first uint64) (int64, error) {
-	size := int64(g.bytes) + int64(g.keysLen) + frameHeaderSize*int64(j.pieces(g))
+	size := int64(g.bytes) + int64(g.keysLen()) + frameHeaderSize*int64(j.pieces(g))
 	if err := j.makeRoom(size, g); err != nil {
 		return 0, err
 	}
@@ -65,18 +65,15 @@ func (j *Journal) pieces(g *group) int {
 // writePieces writes the one batch of g as several frames from pos on; the first has its
 // key.
 func (j *Journal) writePieces(g *group, first uint64, pos int64) error {
-	key, keysLen := g.head.key, g.keysLen
+	keys := g.keys
 	for rest := g.head.batch.Lines; len(rest) > 0; {
 		lines := rest[:recordlog.Piece(rest, j.o.MaxGroupBytes)]
 		rest = rest[len(lines):]
 		piece := group{
-			head: &waiter{batch: Batch{Lines: lines, Records: g.records, Events: g.head.batch.Events}, key: key}, bytes: len(lines), records: recordlog.LineCount(lines),
-			keysLen: keysLen, minTime: g.minTime, maxTime: g.maxTime, at: g.at,
+			head: &waiter{batch: Batch{Lines: lines, Records: g.records, Events: g.head.batch.Events}, key: g.head.key, keyed: keys > 0}, bytes: len(lines), records: recordlog.LineCount(lines),
+			keys: keys, minTime: g.minTime, maxTime: g.maxTime, at: g.at,
 		}
-		if key != "" {
-			piece.keys = 1
-		}
-		key, keysLen = "", 0
+		keys = 0
 		n, err := j.writeFrame(&piece, first, pos)
 		if err != nil {
 			return err
@@ -89,20 +86,18 @@ func (j *Journal) writePieces(g *group, first uint64, pos int64) error {
 
 // writeFrame writes g as one frame at pos and returns its length.
 func (j *Journal) writeFrame(g *group, first uint64, pos int64) (int64, error) {
-	size := frameHeaderSize + int64(g.keysLen) + int64(g.bytes)
+	size := frameHeaderSize + int64(g.keysLen()) + int64(g.bytes)
 	buf := j.writer.buf
 	if int64(cap(buf)) < size {
 		buf = make([]byte, 0, max(size, 64<<10))
 	}
 	buf = buf[:frameHeaderSize]
-	if g.keys > 0 {
-		index := 0
-		for w := g.head; w != nil; w = w.next {
-			if w.key != "" {
-				buf = appendKey(buf, w.key, index, w.batch.Records, w.batch.events(), g.at)
-			}
-			index += w.batch.Records
+	for w, at := g.head, first; w != nil; w = w.next {
+		if w.keyed {
+			k := w.entry(at, g.at)
+			buf = k.append(buf)
 		}
+		at += uint64(w.batch.Records)
 	}
 	for w := g.head; w != nil; w = w.next {
 		buf = append(buf, w.batch.Lines...)
@@ -111,7 +106,7 @@ func (j *Journal) writeFrame(g *group, first uint64, pos int64) (int64, error) {
 		j.writer.buf = buf[:0]
 	}
 	h := recordlog.Frame{
-		Unpacked: g.bytes, Keys: g.keys, KeysLen: g.keysLen,
+		Unpacked: g.bytes, Keys: g.keys, KeysLen: g.keysLen(),
 		First: first, Records: g.records, ID: j.writer.seg.id,
 		MinTime: g.minTime, MaxTime: g.maxTime,
 	}
