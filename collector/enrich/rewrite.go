@@ -100,7 +100,8 @@ func (w *rewriter) object(i int, selected bool, in part) int {
 		if src[i] == ',' {
 			i++
 		}
-		name, nameEnd := i, jsonwalk.SkipValue(src, i)
+		name := i
+		nameEnd, _ := jsonwalk.SkipString(src, i)
 		value := nameEnd + 1
 		if in == ofLine {
 			if end := w.special(name, nameEnd); end > 0 {

@@ -10,30 +10,21 @@ import (
 )
 
 // seen is what is known of a line while rules are applied to it, so that a rule with
-// nothing to do there costs no walk through it. Its zero value knows nothing. What it
-// says is true of the line that it is asked about until forget.
+// nothing to do there costs no walk through it. Its zero value knows nothing. It is
+// about one line, until forget.
 type seen struct {
 	event   *normalize.Known // what is in the line; nil: look at the line
 	level   slog.Level
 	filled  uint16                  // slots that the line may have
 	names   [filterBits / 64]uint64 // a Bloom filter of the first and the last parts of names
 	known   bool                    // names is of the line
-	escapes escapes
+	escapes int8                    // there is a backslash in the line: 1; there is none: -1; 0: unknown
 }
-
-// escapes is whether there is a backslash in a line.
-type escapes uint8
-
-const (
-	escapesUnknown escapes = iota
-	noEscapes
-	hasEscapes
-)
 
 // forget is for a line that has changed. named tells that there may be names in
 // it which were not there.
 func (s *seen) forget(named bool) {
-	s.event, s.escapes = nil, escapesUnknown
+	s.event, s.escapes = nil, 0
 	if named {
 		s.known, s.filled = false, 0
 	}
@@ -42,13 +33,13 @@ func (s *seen) forget(named bool) {
 // escaped reports whether there is a backslash in the line. If not, the text of
 // each of its values is in it as it is.
 func (s *seen) escaped(line []byte) bool {
-	if s.escapes == escapesUnknown {
-		s.escapes = noEscapes
+	if s.escapes == 0 {
+		s.escapes = -1
 		if bytes.IndexByte(line, '\\') >= 0 {
-			s.escapes = hasEscapes
+			s.escapes = 1
 		}
 	}
-	return s.escapes == hasEscapes
+	return s.escapes > 0
 }
 
 // has reports whether the line may have one of the names that are needed. False is

@@ -102,13 +102,12 @@ func ParseAny(text []byte) (slog.Level, bool) {
 		return level, true
 	}
 	text = bytes.TrimSpace(text)
-	if len(text) == 0 || text[0] == '+' {
-		return 0, false
-	}
 	n, numeric := number(text)
 	switch {
 	case !numeric:
 		return ParseNamed(text)
+	case text[0] == '+':
+		return 0, false
 	case n >= -8 && n <= 9 || n == 12:
 		return slog.Level(n), true
 	case n >= 10 && n <= 60 && n%5 == 0:
@@ -126,24 +125,9 @@ var largeNumbers = map[int64]slog.Level{
 	40_000: slog.LevelError, 50_000: Fatal,
 }
 
-// ParseNamed reads a level by one of its names, in letters of any case:
-//
-//	TRACE    trace trc trce verbose verb vrb silly spam finest finer t v
-//	DEBUG    debug dbg dbug debu fine d
-//	DEBUG+2  config http
-//	INFO     info information informational inf log i
-//	INFO+2   notice success
-//	WARN     warn warning wrn w
-//	ERROR    error err eror erro severe fail e
-//	ERROR+1  dpanic
-//	PANIC    panic pnc
-//	FATAL    fatal fatl ftl critical crit fault assert wtf f
-//	FATAL+1  alert
-//	FATAL+2  emergency emerg
-//
-// TRACE, DEBUG, INFO, WARN, ERROR, PANIC and FATAL may be followed by a distance, as
-// in WARN+1 or TRACE-1. verbose is the lowest level, as for Serilog and Android, not
-// as for npm; critical is the highest of Python's library, and with it the levels of
+// ParseNamed reads a level by one of its names below, in letters of any case, or by what
+// Append writes, such as WARN+1. verbose is the lowest level, as for Serilog and Android,
+// not as for npm; critical is the highest of Python's library, and with it the levels of
 // syslog keep their order.
 func ParseNamed(text []byte) (slog.Level, bool) {
 	var buf [maxText]byte
@@ -156,11 +140,7 @@ func ParseNamed(text []byte) (slog.Level, bool) {
 		}
 		buf[i] = c
 	}
-	return byName(buf[:len(text)])
-}
-
-func byName(name []byte) (slog.Level, bool) {
-	switch string(name) {
+	switch string(buf[:len(text)]) {
 	case "trace", "trc", "trce", "verbose", "verb", "vrb", "silly", "spam", "finest", "finer", "t", "v":
 		return Trace, true
 	case "debug", "dbg", "dbug", "debu", "fine", "d":
