@@ -38,7 +38,7 @@ func Example() {
 
 // Two formats, two levels: each record is encoded once per format.
 func Example_router() {
-	var file bytes.Buffer // stands for a *file.File or a slab.Writer
+	var file bytes.Buffer // in place of a *file.File or a slab.Writer
 	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{
 		{Writer: &file, Level: slog.LevelInfo, Encoder: rollway.JSON{}},
 		{Writer: os.Stdout, Level: slog.LevelWarn, Encoder: rollway.Console{TimeFormat: "[demo]"}},

@@ -119,7 +119,7 @@ func TestLayoutErrors(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"Outputs[0].Encoder", `field "tim" of Layout is none of`, `"level" appears twice`, `"msg" of Layout has no name`} {
+	for _, want := range []string{"Outputs[0].Encoder", `field "tim" of Layout is not one of`, `"level" appears twice`, `"msg" of Layout has no name`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}

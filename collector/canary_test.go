@@ -256,7 +256,7 @@ func (r *running) sendForward(t *testing.T, tenant string) {
 	}
 }
 
-// sendSyslog sends frames of both kinds to the address of the tenant, of which one
+// sendSyslog sends frames of both kinds to the address of the tenant; one
 // in three is rejected.
 func (r *running) sendSyslog(t *testing.T, tenant string, address int) {
 	conn, err := net.Dial("tcp", r.SyslogAddrs()[address].String())
@@ -277,7 +277,7 @@ func (r *running) sendSyslog(t *testing.T, tenant string, address int) {
 	io.Copy(io.Discard, conn) // until the collector has read all
 }
 
-// sendDatagrams sends few messages, of which no system drops one.
+// sendDatagrams sends so few messages that no system drops one.
 func (r *running) sendDatagrams(t *testing.T, tenant string, address int) {
 	conn, err := net.Dial("udp", r.SyslogAddrs()[address].String())
 	if err != nil {

@@ -57,7 +57,7 @@ type Collector struct {
 }
 
 // New opens the journal below cfg.Data, repairs what a crash left in it, and
-// listens. Whoever called it calls Run, or Close if it does not come to that.
+// listens. The caller calls Run, or Close instead.
 // log gets what the collector has to say of itself; nil means nobody does.
 func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	if err := cfg.Check(); err != nil {

@@ -117,7 +117,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// Elasticsearch takes its paths with a slash behind them too, and Fluent Bit with a
+// Elasticsearch takes its paths with a slash at their end too, and Fluent Bit with a
 // pipeline sends there.
 func TestBulkPaths(t *testing.T) {
 	r := run(t, testConfig(t))
@@ -213,7 +213,7 @@ func TestReady(t *testing.T) {
 	}
 	ready(200, "ready")
 	if files, err := filepath.Glob(filepath.Join(r.config.Data, ".probe-*")); err != nil || len(files) > 0 {
-		t.Errorf("probes stay behind: %v, %v", files, err)
+		t.Errorf("probes are left: %v, %v", files, err)
 	}
 	r.health.Note(nil)
 	r.health.Stop()

@@ -47,8 +47,8 @@ func (k *kept) ask(t *testing.T, method, path, body string) (*http.Response, str
 	return resp, string(b)
 }
 
-// limits.max_connections is for all of HTTP, whoever serves a connection; who
-// comes too late is told so, and let in once there is room.
+// limits.max_connections is for all of HTTP. A client that comes too late is told so, and
+// let in once there is room.
 func TestConnectionLimit(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Limits.MaxConns, cfg.ListenGRPC = 3, "127.0.0.1:0"
@@ -162,7 +162,7 @@ func eventually(t *testing.T, what func() bool) {
 }
 
 // A kept connection has timeouts.linger for a last request once the collector stops,
-// whoever serves it, and the answer says that it was the last: a proxy that is about
+// and the answer says that it was the last: a proxy that is about
 // to use it does not meet a closed one.
 func TestLastRequestOfKeptConnections(t *testing.T) {
 	plain, a := testConfig(t), newAuthority(t)

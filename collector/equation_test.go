@@ -131,7 +131,7 @@ func mixedTraffic(t *testing.T, r *running) (events float64) {
 }
 
 // Small requests that find the budget spent are answered 503 with Retry-After, in
-// front of net/http as well as behind it, and stored when they come again; all
+// front of net/http or in it, and stored when they come again; all
 // that was acknowledged is there, once.
 func TestBudgetSpentBySlowBodies(t *testing.T) {
 	cfg := testConfig(t)

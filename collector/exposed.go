@@ -10,7 +10,7 @@ func (c *Collector) warnOpen() {
 		switch {
 		case l == nil || !reachable(l.Addr()):
 		case now.tokens == nil && !mutual:
-			c.log.Warn("OPEN TO THE NETWORK: whoever reaches this address can write logs here, and read all of them; "+
+			c.log.Warn("OPEN TO THE NETWORK: anybody who reaches this address can write logs here, and read all of them; "+
 				"set access.tokens, or listen on 127.0.0.1", "address", l.Addr().String())
 		case now.tls == nil:
 			c.log.Warn("NOT ENCRYPTED: tokens and logs can be read on their way to this address; "+
@@ -21,7 +21,7 @@ func (c *Collector) warnOpen() {
 		switch {
 		case !reachable(e.addr):
 		case !e.secret && !(e.tls && mutual):
-			c.log.Warn("OPEN TO THE NETWORK: whoever reaches this address can write logs here; listen on 127.0.0.1, or "+e.closedBy,
+			c.log.Warn("OPEN TO THE NETWORK: anybody who reaches this address can write logs here; listen on 127.0.0.1, or "+e.closedBy,
 				"setting", e.key, "address", e.addr.String())
 		case !e.tls:
 			c.log.Warn("NOT ENCRYPTED: logs can be read on their way to this address; use tls://", "setting", e.key, "address", e.addr.String())

@@ -12,9 +12,9 @@ func TestWarnOpen(t *testing.T) {
 	key := t.TempDir() + "/key"
 	writeFile(t, key, "correct horse")
 	const (
-		openHTTP  = "OPEN TO THE NETWORK: whoever reaches this address can write logs here, and read all of them; set access.tokens, or listen on 127.0.0.1"
+		openHTTP  = "OPEN TO THE NETWORK: anybody who reaches this address can write logs here, and read all of them; set access.tokens, or listen on 127.0.0.1"
 		plainHTTP = "NOT ENCRYPTED: tokens and logs can be read on their way to this address; set tls.cert and tls.key, or let a proxy in front do it"
-		open      = "OPEN TO THE NETWORK: whoever reaches this address can write logs here; listen on 127.0.0.1, or "
+		open      = "OPEN TO THE NETWORK: anybody who reaches this address can write logs here; listen on 127.0.0.1, or "
 	)
 	cfg := withTokens(t)
 	tokens := cfg.Access.Tokens

@@ -15,7 +15,7 @@ import (
 )
 
 // documentedNames are the patterns of names in the table of docs/FORMAT.md's section
-// "Data folder": a letter N stands for a digit, * for a part of a name.
+// "Data folder": N is a digit, * a part of a name.
 func documentedNames(t *testing.T) []*regexp.Regexp {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "docs", "FORMAT.md"))

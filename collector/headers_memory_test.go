@@ -40,7 +40,7 @@ func TestHeaderMemory(t *testing.T) {
 	const size = 60 << 10
 	for name, tt := range map[string]struct {
 		addr net.Addr
-		rest string // behind the header
+		rest string // after the header
 		held int64  // at least
 	}{
 		"in the middle of it, in front":  {r.Addr(), "", 512 << 10},
@@ -150,7 +150,7 @@ func TestHeaderMemoryHTTP2(t *testing.T) {
 }
 
 // Within TLS a header counts from when it is whole, and what a handshake takes is
-// not held against anybody.
+// charged to nobody.
 func TestHeaderMemoryTLS(t *testing.T) {
 	cfg, trusts, _ := newAuthority(t).secureConfig(t, headerConfig(t))
 	r := run(t, cfg)

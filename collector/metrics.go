@@ -162,7 +162,7 @@ func (s *Stats) table() promtext.Table {
 		promtext.Counter("requests_aborted_total", "Requests whose client went away while sending.", s.Receive.Aborted),
 		promtext.Counter("panics_total", "Requests and connections that ended in a panic.", s.Receive.Panics),
 		promtext.Gauge("in_flight_bytes", "Bytes that requests being worked on take up, of limits.in_flight.", s.Receive.InFlight),
-		promtext.Gauge("http_connections", "Connections of HTTP and gRPC open now, whoever serves them.", s.Connections.Open),
+		promtext.Gauge("http_connections", "Connections of HTTP and gRPC open now.", s.Connections.Open),
 		promtext.Gauge("http_connections_limit", "How many of them there may be, by limits.max_connections or the limit on open files.", s.Connections.Most),
 		promtext.Counter("http_connections_accepted_total", "Connections of HTTP and gRPC let in.", s.Connections.Accepted),
 		promtext.Counter("http_connections_refused_total", "Those answered 503 and closed, as too many were open.", s.Connections.Refused),

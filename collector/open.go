@@ -133,7 +133,7 @@ func (c *Collector) openServer() {
 	})
 }
 
-// orNever turns 0, which stands for no limit in a configuration, into what does
+// orNever turns 0, no limit in a configuration, into what does
 // so for package normalize.
 func orNever(d time.Duration) time.Duration { return cmp.Or(d, -1) }
 

@@ -38,8 +38,8 @@ func (k keeping) Reject(receiver, tenant string, at time.Time, b *normalize.Batc
 }
 
 // rejectedBy sends body to the receiver at path, with limits, and returns the lines that
-// are stored, the dead letters of what is not, and how many events these are: one of which
-// no byte was sent has no dead letter.
+// are stored, the dead letters of what is not, and how many events these are: one of
+// no bytes has no dead letter.
 func rejectedBy(t *testing.T, path, contentType string, body []byte, limits normalize.Limits) (lines []string, deadLetters []deadletter.Entry, rejected int) {
 	t.Helper()
 	keep := func(receiver, _ string, at time.Time, b *normalize.Batch) {
@@ -124,7 +124,7 @@ func FuzzDeadLetters(f *testing.F) {
 		got, deadLetters, rejected := rejectedBy(t, path, contentType, body, small)
 		want, _, rest := rejectedBy(t, path, contentType, body, reread.NoLimits)
 		if rest > 0 && len(want) == 0 {
-			return // refused as a whole, perhaps for what is behind an event that was too long
+			return // refused as a whole, perhaps for what follows an event that was too long
 		}
 		if len(got)+rejected != len(want)+rest {
 			t.Fatalf("%s: %d lines and %d rejected of %q; without limits %d and %d", path, len(got), rejected, body, len(want), rest)

@@ -26,7 +26,7 @@ import (
 	"github.com/rollway/rollway/collector/config"
 )
 
-// Secrets of the tests, none of which may show up in a log or an answer.
+// Secrets of the tests, which must not appear in a log or an answer.
 const (
 	writerSecret = "w-0123456789abcdef"
 	readerSecret = "r-0123456789abcdef"

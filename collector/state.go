@@ -15,7 +15,7 @@ import (
 )
 
 // state is what Reload replaces, as a whole: who may talk to the collector and
-// what is done to events, as read from files. It does not change. A request goes by
+// what is done to events, as read from files. It does not change. A request uses
 // the one that was in force when it began, whatever comes into force meanwhile.
 type state struct {
 	tokens  *access.Keyring // nil: everybody may do everything
@@ -82,7 +82,7 @@ func (s *state) admit(r *http.Request) (receiver.Sender, error) {
 
 // Reload reads the files of tokens, certificates and networks again, those that
 // cfg names, and puts them into force all together, with what cfg says of proxies,
-// enrich and rules: no request goes by some of the old and some of the new. Other
+// enrich and rules: no request uses some of the old and some of the new. Other
 // settings cannot change while the collector runs. If one did, or a file cannot be
 // used, the error says which and why, and nothing is changed.
 func (c *Collector) Reload(cfg config.Config) error {

@@ -31,7 +31,7 @@ func numbered(t *testing.T, cfg config.Config, n int) config.Config {
 	return cfg
 }
 
-// checkNumbered fails if a line goes by more than one state, or by another than
+// checkNumbered fails if a line uses more than one state, or another than
 // those of from to to.
 func checkNumbered(t *testing.T, line string, from, to int) {
 	t.Helper()
@@ -50,7 +50,7 @@ func checkNumbered(t *testing.T, line string, from, to int) {
 	}
 }
 
-// A request goes by the tokens, proxies and rules that were in force when it
+// A request uses the tokens, proxies and rules that were in force when it
 // began, all of them or none, also if others come into force while its body is on
 // the way.
 func TestRequestKeepsItsState(t *testing.T) {
@@ -88,8 +88,8 @@ func TestRequestKeepsItsState(t *testing.T) {
 	}
 }
 
-// Under load no request goes by a mixture of two states, and one that begins when
-// Reload has returned goes by the new.
+// Under load no request uses a mixture of two states, and one that begins when
+// Reload has returned uses the new.
 func TestReloadUnderLoad(t *testing.T) {
 	cfg := withTokens(t)
 	r := run(t, numbered(t, cfg, 0))

@@ -186,8 +186,8 @@ func (f *File) openOnce(at int, verify bool) error {
 	return nil
 }
 
-// acquireTarget locks a regular file, cuts its torn last line unless another writer has it
-// open, and prepares it for its mode. With verify it must still have its name then.
+// acquireTarget locks a regular file, cuts its torn last line unless another writer
+// has it open, and prepares it for its mode. With verify it must still have its name then.
 func (f *File) acquireTarget(t *target, verify bool) error {
 	err := f.lockWhole(*t)
 	if verify && !logfile.StillNames(t.real, t.f) {

@@ -207,8 +207,8 @@ func TestReadersBesideTheFile(t *testing.T) {
 	}
 }
 
-// blemish returns the part of data, up to its last line end, that is no line that
-// TestReadersBesideTheFile writes.
+// blemish returns the part of data, up to its last line end, that is not a line of
+// TestReadersBesideTheFile.
 func blemish(data string) string {
 	if strings.Contains(data, "\x00") {
 		return "a byte 0"

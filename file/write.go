@@ -26,7 +26,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return int(n), err
 }
 
-// WriteBuffers appends the lines in the buffers, each of which ends with a newline. It
+// WriteBuffers appends the lines in the buffers, which end with a newline each. It
 // returns how many of their bytes are in the file: all of them, or up to a line end and an
 // error; the caller writes the rest again. Buffers that fit one file are one write. Each
 // buffer is in one file, as each Write is.

@@ -54,8 +54,8 @@ type Options struct {
 // Middleware returns a function that wraps a handler so that its requests are logged.
 //
 // The request gets an id: the one in its X-Request-Id header if that is valid (1 to
-// 128 letters, digits and -._~:/+=@), else a new one. The response's header has it
-// too. The request's context carries it as the attribute request_id, and with a valid
+// 128 letters, digits and -._~:/+=@), else a new one. The response has it in its
+// header too. The request's context carries it as the attribute request_id, and with a valid
 // W3C traceparent header also the caller's trace_id and span_id. Every line logged
 // with that context has them. In the handler, [rollway.FromContext] returns log and
 // [RequestID] the id.

@@ -9,7 +9,7 @@ import (
 	"github.com/rollway/rollway/relay"
 )
 
-// A service says goodbye behind the last byte that it is sent, which a client
+// A service says goodbye after the last byte that it is sent, which a client
 // that has finished sending still gets.
 func Example() {
 	service, err := net.Listen("tcp", "127.0.0.1:0")

@@ -227,7 +227,7 @@ func TestRecordsFinish(t *testing.T) {
 			t.Errorf("%d not logged after %v", n, time.Since(start))
 		}
 		log.Info("hang")
-		log.Info("behind it")
+		log.Info("after it")
 		q.drain(time.Second)
 		log.Info("too late")
 		if _, n := q.count(); n != 3 {

@@ -483,7 +483,7 @@ func closedListener(t *testing.T) net.Listener {
 	return l
 }
 
-// Serve goes on when a connection cannot be taken for want of descriptors.
+// Serve goes on when a connection cannot be taken without descriptors.
 func TestAcceptErrors(t *testing.T) {
 	w := newWay(t, road{listen: "tcp://127.0.0.1:0"})
 	l, err := net.Listen("tcp", "127.0.0.1:0")

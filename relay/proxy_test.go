@@ -61,7 +61,7 @@ func TestParseProxy(t *testing.T) {
 					t.Fatalf("%d of %d bytes: %v", i, len(c.header), err)
 				}
 			}
-			got, n, err := parseProxy(append(bytes.Clone(c.header), "bytes behind"...))
+			got, n, err := parseProxy(append(bytes.Clone(c.header), "bytes after"...))
 			if got != c.want || n != len(c.header) || err != nil {
 				t.Errorf("%v, %d, %v, want %v, %d", got, n, err, c.want, len(c.header))
 			}
@@ -144,13 +144,13 @@ func TestProxyInAndOut(t *testing.T) {
 				header = appendProxyV2(nil, false, o, nil)
 			}
 			client := w.dial()
-			send(t, client, string(header)+"behind it")
+			send(t, client, string(header)+"after it")
 			upstream := w.accept()
 			got, rest := readHeader(t, upstream)
 			if got != o || rest != "" {
 				t.Errorf("version %d in, %d out: %v and %q arrived", in, version, got, rest)
 			}
-			receive(t, upstream, "behind it")
+			receive(t, upstream, "after it")
 			send(t, client, ", and more")
 			receive(t, upstream, ", and more")
 		}
@@ -226,7 +226,7 @@ func TestProxyAndTLS(t *testing.T) {
 	}
 	rest := make([]byte, len("hello")-(n-size))
 	if _, err := io.ReadFull(upstream, rest); err != nil || string(b[size:n])+string(rest) != "hello" {
-		t.Errorf("behind the header %q%q, %v", b[size:n], rest, err)
+		t.Errorf("after the header %q%q, %v", b[size:n], rest, err)
 	}
 	client.Close()
 }
@@ -258,7 +258,7 @@ func TestSameFamily(t *testing.T) {
 }
 
 // FuzzProxy: what parses is written as it was meant, in both versions, no
-// header is taken before it is whole, and bytes behind it change nothing.
+// header is taken before it is whole, and bytes after it change nothing.
 func FuzzProxy(f *testing.F) {
 	for _, header := range malformedProxy {
 		f.Add(header)
@@ -284,7 +284,7 @@ func FuzzProxy(f *testing.F) {
 		}
 		o2, n2, err2 := parseProxy(append(bytes.Clone(b), "PROXY \r\n\x00"...))
 		if o2 != o || n2 != n || (err2 == nil) != (err == nil) || err2 == errShortProxy {
-			t.Fatalf("%v, %d, %v with more bytes behind it: %v, %d, %v", o, n, err, o2, n2, err2)
+			t.Fatalf("%v, %d, %v with more bytes after it: %v, %d, %v", o, n, err, o2, n2, err2)
 		}
 		if err != nil {
 			return

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An urgent byte of TCP goes through where it stands in the stream, among bytes
+// An urgent byte of TCP goes through at its place in the stream, among bytes
 // that are copied by splice and by buffers, and what follows it does too.
 func TestUrgentByte(t *testing.T) {
 	plainRoads(t, func(t *testing.T, w *way) {

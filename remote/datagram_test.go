@@ -102,7 +102,7 @@ func TestTooLongForADatagram(t *testing.T) {
 	})
 }
 
-// Nobody listens: the lines stay with the caller, as often as it tries, and
+// Nobody listens: the lines stay with the caller, however often it tries, and
 // get through when somebody does.
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()

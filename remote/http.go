@@ -46,7 +46,7 @@ type httpSender struct {
 
 	keys      string   // begins the keys of batches that are not of the queue on disk
 	keyNum    uint64   // of the latest
-	unsettled []*batch // those of which lines went back to the caller, the latest last
+	unsettled []*batch // those with lines that went back to the caller, the latest last
 	spare     *batch   // nil, or to be used again
 }
 

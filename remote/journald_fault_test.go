@@ -89,7 +89,7 @@ func TestJournaldHangsAndIsReplaced(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if err := w.SyncContext(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "has not read") {
-			t.Fatalf("Sync = %v, but %d lines stand in the queue of a daemon that hangs", err, held)
+			t.Fatalf("Sync = %v, but %d lines are in the queue of a daemon that hangs", err, held)
 		}
 	}
 	unread()

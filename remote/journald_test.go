@@ -158,7 +158,7 @@ func journalLine(t testing.TB, entry string) string {
 	return line
 }
 
-// An entry over the limit of a datagram goes by a file, at its place.
+// An entry over the limit of a datagram is sent in a file, in its place.
 func TestJournaldLargeEntry(t *testing.T) {
 	t.Parallel()
 	peer := startJournalPeer(t)

@@ -108,7 +108,7 @@ func TestLastRefusal(t *testing.T) {
 		"as a whole, 400":    {status(400, "not here secret-token"), "not here [redacted]"},
 		"kept, 401":          {status(401, "who are you?"), "who are you?"},
 		"busy is no refusal": {status(429, "later"), ""},
-		"broken is none":     {status(500, "ouch"), ""},
+		"broken: none":       {status(500, "ouch"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			peer := startHTTPPeer(t)

@@ -99,7 +99,7 @@ func (p *elasticPeer) serve(t testing.TB, rw http.ResponseWriter, r *http.Reques
 // url is that of the data stream logs-shop.
 func (p *elasticPeer) url() string { return "elastic+" + p.URL + "/logs-shop" }
 
-// bytes returns the lines of which the documents were made.
+// bytes returns the lines that became the documents.
 func (p *elasticPeer) bytes() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,7 +15,7 @@ type gone struct{ net.Conn }
 
 func (gone) Write([]byte) (int, error) { return 0, errors.New("died unseen") }
 
-// A line that is too long is told once, also when the lines behind it take two
+// A line that is too long is told once, also when the lines after it take two
 // connections.
 func TestTooLongIsToldOnceAfterARedial(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -25,7 +25,7 @@ type sender interface {
 type outcome struct {
 	n                           int
 	written, refused, oversized uint64 // lines
-	cut                         uint64 // those of written of which a part was left out
+	cut                         uint64 // those of written that lost a part
 }
 
 func (d outcome) lines() uint64 { return d.written + d.refused + d.oversized }

@@ -137,7 +137,7 @@ func TestSlabAndStreamWithOrderlyRestarts(t *testing.T) {
 }
 
 // A TCP peer that is killed loses what it had not read, which TCP does not
-// tell. What it did read is in order and whole but for each connection's last
+// tell. What it did read is in order and whole except for each connection's last
 // line, nothing comes twice but the line that was torn, and the ledger stays
 // exact about what it counts.
 func TestSlabAndStreamWithResets(t *testing.T) {

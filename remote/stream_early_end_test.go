@@ -81,7 +81,7 @@ func TestPeerEndsConnectionsAtOnce(t *testing.T) {
 	})
 }
 
-// A peer that ends its own side at once and reads on is none of these.
+// A peer that ends its own side at once and reads on is not one of these.
 func TestPeerThatOnlyReads(t *testing.T) {
 	t.Parallel()
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {

@@ -183,7 +183,7 @@ func parse5424(p string) (m message5424, err error) {
 }
 
 // FuzzSyslog: whatever a line holds, its message has the header that was
-// configured, readable structured data, and the line or its text behind it.
+// configured, readable structured data, and the line or its text after it.
 func FuzzSyslog(f *testing.F) {
 	for _, s := range []string{
 		"", "plain", `{"msg":"a\nb"}`, `{"time":"2026-05-28T12:40:00Z","level":"WARN","msg":"m","attrs":{"a]\"=\\":"]\"\\"}}`,

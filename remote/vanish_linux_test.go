@@ -79,7 +79,7 @@ func TestPeerVanishes(t *testing.T) {
 }
 
 // A peer that ends the connection, with lines on the way that it never
-// acknowledges: whoever has no time to wait for that is told that they are not
+// acknowledges: a caller without time to wait for that is told that they are not
 // read, and a Sync that has says that they may be lost.
 func TestSyncHasNoTimeToVerify(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 )
 
 // The engines' Retry-After gets to the caller: of a request refused as a whole,
-// and of one of which only some lines were taken.
+// and of one that was taken in part.
 func TestRetryAfterOfEngines(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{429, 503} {
@@ -41,7 +41,7 @@ func TestRetryAfterOfEngines(t *testing.T) {
 	}
 }
 
-// wantWait writes three lines, of which taken are, and wants the error to ask
+// wantWait writes three lines, has taken of them accepted, and wants the error to ask
 // for 7 s.
 func wantWait(t *testing.T, w io.Writer, taken int) {
 	t.Helper()

@@ -30,7 +30,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 }
 
 // Sync is Flush followed by the destination's Sync, within Options.CloseTimeout.
-// It is no error if the destination has no method Sync() error, or cannot be synced,
+// It is not an error if the destination has no method Sync() error, or cannot be synced,
 // as terminals and pipes cannot.
 func (w *Writer) Sync() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.opts.CloseTimeout)

@@ -387,7 +387,7 @@ func (d *slowSyncer) Sync() error {
 	return err
 }
 
-// A Sync that was left behind does not hold up a Shutdown whose deadline has
+// A Sync that was abandoned does not hold up a Shutdown whose deadline has
 // passed.
 func TestShutdownDeadlineWithASyncLeftBehind(t *testing.T) {
 	fronts(t, testShutdownDeadlineWithASyncLeftBehind)
@@ -434,13 +434,13 @@ func testNoSyncAfterTheDeadlineOfShutdown(t *testing.T, on front) {
 		}
 		first.Fail(nil)
 		put(t, w, "one")
-		if err := w.Flush(t.Context()); err != nil { // the failover has it
+		if err := w.Flush(t.Context()); err != nil { // it goes to the failover
 			t.Fatal(err)
 		}
 		first.Heal()
 		time.Sleep(time.Minute)
 		put(t, w, "two")
-		if err := w.Flush(t.Context()); err != nil { // the destination has it
+		if err := w.Flush(t.Context()); err != nil { // it goes to the destination
 			t.Fatal(err)
 		}
 		synced := make(chan error, 1)

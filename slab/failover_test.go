@@ -197,7 +197,7 @@ func testFailoverWhenAStalledCallHasTakenAPart(t *testing.T, on front) {
 	for _, take := range []int{0, 20, 31, 31 + 20, 3 * 31} {
 		synctest.Test(t, func(t *testing.T) {
 			w, first, second := on.openTwo(t, slab.Options{MaxWait: time.Second, WriteThrough: slog.LevelInfo})
-			// The call fails long after it was left behind; a trial follows.
+			// The call fails long after it was abandoned; a trial follows.
 			first.Next(rollwaytest.Fault{Delay: 30 * time.Second, Take: take, Err: syscall.EIO})
 			put(t, w, numbered(0, 30), numbered(1, 30), numbered(2, 30))
 			for i := 3; i < 60; i++ {

@@ -116,7 +116,7 @@ func testLineWriterWithFailover(t *testing.T, on front) {
 		t.Run("a destination that "+name, func(t *testing.T) {
 			t.Parallel()
 			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Virtual: true, Open: func(t *testing.T) *rollwaytest.Instance {
-				t.Cleanup(func() { time.Sleep(2 * fault.Delay) }) // a call left behind ends
+				t.Cleanup(func() { time.Sleep(2 * fault.Delay) }) // an abandoned call ends
 				second := new(rollwaytest.Destination)
 				w, first := on.open(t, on.fit(slab.Options{SlabSize: 1024, Full: slab.Block, Failover: second, MaxWait: 8 * time.Millisecond, KeepOpen: fault.Delay > 0}, longestRule))
 				first.Always(fault)

@@ -156,7 +156,7 @@ func (hangingProcessor) ForceFlush(context.Context) error { return nil }
 func (hangingProcessor) Shutdown(context.Context) error   { return nil }
 
 // TestProviderThatHangs: the only call that waits for it is the one that is in
-// it. A file, in front of the output or behind it, has every line in order, also
+// it. A file, before the output or after it, has every line in order, also
 // the last one of the process.
 func TestProviderThatHangs(t *testing.T) {
 	for _, place := range []int{0, 1} {

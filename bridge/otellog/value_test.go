@@ -59,7 +59,7 @@ func TestOutputValues(t *testing.T) {
 	}
 	s.Info("m", "v", math.NaN())
 	if f, ok := attrsOf(e.one(t))["v"].(float64); !ok || !math.IsNaN(f) {
-		t.Error("NaN is none")
+		t.Error("NaN was taken")
 	}
 	s.Info("m", "v", panics{}, "error", panics{})
 	e.one(t) // nothing of it reached the caller

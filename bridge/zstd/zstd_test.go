@@ -93,7 +93,7 @@ func TestIncomplete(t *testing.T) {
 }
 
 // A series is packed, read back by this package and by the zstd program, and
-// what stands in packed files is found.
+// what packed files contain is found.
 func TestFileRotation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "service.log")
 	f, err := file.Open(path, file.Options{MaxSize: 4_000, Compress: zstd.Compressor{}, OnError: func(err error) { t.Error(err) }})

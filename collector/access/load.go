@@ -17,8 +17,8 @@ import (
 	"github.com/rollway/rollway/collector/config"
 )
 
-// minSecret is how many bytes a secret has at least: one that can be guessed
-// is none.
+// minSecret is how many bytes a secret has at least: one that can be
+// guessed is of no use.
 const minSecret = 16
 
 // maxFile is far above any list of tokens.
@@ -53,7 +53,7 @@ func Load(path string) (*Keyring, error) {
 	return Parse(path, text)
 }
 
-// Parse is Load for text in memory; name stands for the file in errors.
+// Parse is Load for text in memory, of a file of that name.
 func Parse(name string, text []byte) (*Keyring, error) {
 	l := loader{file: name, keyring: newKeyring(), names: make(map[string]int)}
 	l.document(text)

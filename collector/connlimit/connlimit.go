@@ -35,7 +35,7 @@ func New(most int) *Limit {
 // and sinks. Below 4 × spare a quarter is left.
 const spare = 1500
 
-// unlimited is the default if there is no limit on descriptors.
+// unlimited is the default where descriptors have no limit.
 const unlimited = 1 << 20
 
 // Default is how many connections a limit on descriptors leaves room for. A negative

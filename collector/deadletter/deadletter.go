@@ -1,4 +1,4 @@
-// Package deadletter keeps events that the collector has rejected, to be looked at and
+// Package deadletter keeps events that the collector has rejected, to be read and
 // sent again. They are lines of a file, bounded by dropping the oldest.
 package deadletter
 

@@ -47,7 +47,7 @@ func TestEverything(t *testing.T) {
 }
 
 func TestNoAllocationPerEvent(t *testing.T) {
-	raced := testkit.Race(t, "sync.Pool, of which regexp has one, forgets at random")
+	raced := testkit.Race(t, "the sync.Pool of regexp forgets at random")
 	events := []string{busy, `{"path":"/healthz"}`, `{"http":{"path":"/metrics"}}`, `{"msg":"a user who is 5 years old","a":[1,2,{"b":null}]}`}
 	body := []byte(strings.Repeat(strings.Join(events, "\n")+"\n", 100))
 	p := mustCompile(t, everything)

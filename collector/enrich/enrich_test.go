@@ -59,7 +59,7 @@ var roads = map[string]func(n *normalize.Normalizer, b *normalize.Batch, event [
 }
 
 // enriched returns the lines of an event on each road, which must be the same
-// but for identifiers.
+// except for identifiers.
 func enriched(t testing.TB, p *Program, event string) string {
 	t.Helper()
 	var first, firstRoad string
@@ -105,7 +105,7 @@ func TestLines(t *testing.T) {
 		{"by a field", "enrich: {networks: {field: net.src, table: {192.0.2.0/24: {src_site: lab, rack: 7}}}}", `{"a":1,"net":{"src":"192.0.2.9"}}`, `,"attrs":{"a":1,"net":{"src":"192.0.2.9"},"src_site":"lab","rack":7}}`},
 		{"by a field that is escaped, with a port", "enrich: {networks: {field: src, table: {192.0.2.0/24: {site: lab}}}}", `{"src":"192\u002e0.2.9:80","site":"own"}`, `,"attrs":{"src":"192\u002e0.2.9:80","site_2":"own","site":"lab"}}`},
 		{"by a slot, IPv6", "enrich: {networks: {field: service, table: {'2001:db8::/32': {site: lab}}}}", `{"service":"[2001:db8::1]:80"}`, `,"service":"[2001:db8::1]:80","attrs":{"site":"lab"}}`},
-		{"by a field that is none", "enrich: {networks: {field: src, table: {192.0.2.0/24: {site: lab}}}}", `{"src":3221225993,"site":"own"}`, `,"attrs":{"src":3221225993,"site_2":"own"}}`},
+		{"by a field that is not an address", "enrich: {networks: {field: src, table: {192.0.2.0/24: {site: lab}}}}", `{"src":3221225993,"site":"own"}`, `,"attrs":{"src":3221225993,"site_2":"own"}}`},
 		{"by a field with a name in it", "enrich: {networks: {field: src, table: {0.0.0.0/0: {site: all}}}}", `{"src":"host.example"}`, `,"attrs":{"src":"host.example"}}`},
 		{"by a field in a list", "enrich: {networks: {field: a.src, table: {0.0.0.0/0: {site: all}}}}", `{"a":[{"src":"192.0.2.1"}]}`, `,"attrs":{"a":[{"src":"192.0.2.1"}]}}`},
 		{"by a field that is not there", "enrich: {networks: {field: src, table: {0.0.0.0/0: {site: all}}}}", `{"a":1}`, `,"attrs":{"a":1}}`},
@@ -174,7 +174,7 @@ func TestLines(t *testing.T) {
 		{"redact words", "rules: [{redact: {match: '\\b\\w+\\b', with: w}}]", `{"msg":"é a-b, c"}`, `,"msg":"é w-w, w"}`},
 		{"redact what is added too", "enrich: {client: true}\nrules: [{redact: {key: client_ip, match: '\\.\\d+$', with: '.0'}}]", `{}`, `,"attrs":{"client_ip":"10.1.2.0"}}`},
 		{"redact the error", "rules: [{redact: {key: error, match: 'token=\\w+', with: 'token=…'}}]", `{"error":{"msg":"get /?token=abc: no","n":[{"x":"token=1"}]}}`, `,"error":{"msg":"get /?token=…: no","n":[{"x":"token=…"}]}}`},
-		{"a key that is none", "rules: [{redact: {key: '.a'}}]", "", "error"},
+		{"not a key", "rules: [{redact: {key: '.a'}}]", "", "error"},
 		{"an empty name", "rules: [{redact: {key: b}}, {rename: {from: c, to: d}}]", `{"":{"b":1,"c":2},"_2":{"b":2},"b":3}`, `,"attrs":{"":{"b":1,"c":2},"_2":{"b":2},"b":"[REDACTED]"}}`},
 		{"rename to what has a default", "enrich: {defaults: {service: s, team: t}}\nrules: [{rename: {from: app_name, to: service}}, {rename: {from: crew, to: team}}]", `{"msg":"m","app_name":"a","crew":1}`, `,"msg":"m","service":"a","attrs":{"team":1}}`},
 		{"no rename to what has a default", "enrich: {defaults: {service: s, team: t}}\nrules: [{rename: {from: app_name, to: service}}, {rename: {from: crew, to: team}}]", `{"logger":"l"}`, `,"service":"s","logger":"l","attrs":{"team":"t"}}`},

@@ -111,7 +111,7 @@ func FuzzTemplate(f *testing.F) {
 			return
 		}
 		got := appendTemplate(nil, []byte(msg))
-		// Another number in the place of each makes no difference.
+		// Another number instead of each makes no difference.
 		other := strings.Map(func(r rune) rune {
 			if '1' <= r && r <= '8' {
 				return r + 1

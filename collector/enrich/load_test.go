@@ -32,7 +32,7 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		{"enrich: {networks: {fiel: x}}", "did you mean file?"},
 		{"enrich: {networks: {field: '', table: {}}}", "enrich.networks.field: the key of a value, as in net.src_ip, is wanted"},
 		{"enrich: {networks: {field: a..***, table: {}}}", "is no key"},
-		{"enrich: {networks: [{table: {}}, {table: {}}]}", "one table goes by the client's address"},
+		{"enrich: {networks: [{table: {}}, {table: {}}]}", "one table uses the client's address"},
 		{"enrich: {networks: [{table: {1.1.1.1: {a: 1}}}, {field: ip, table: {1.1.1.1: {a: 1}}}]}", "the attribute a is what table 1 of enrich.networks adds already"},
 		{"enrich: {networks: [5]}", "keys with values are wanted: file, table, field"},
 		{"enrich: {networks: [{field: ip, table: {}}" + strings.Repeat(", {field: ip, table: {}}", 16) + "]}", "17 tables are more than 16"},

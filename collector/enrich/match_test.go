@@ -131,7 +131,7 @@ func TestGlob(t *testing.T) {
 }
 
 // A value may be in a slot though it came under another name. Under a name that is
-// seldom a slot's that is so for secrets alone.
+// rarely a slot's that is so for secrets alone.
 func TestKeysOfSecondNames(t *testing.T) {
 	for _, tc := range []struct {
 		key, path  string

@@ -133,7 +133,7 @@ func (l *loader) networks(n *yaml.Node) {
 		}
 	}
 	if clients > 1 {
-		l.fail(n, section, "one table goes by the client's address; say by which field the others go")
+		l.fail(n, section, "one table uses the client's address; name the field of the others")
 	}
 }
 
@@ -196,7 +196,7 @@ func (n *networks) name(name string) {
 	}
 }
 
-// networkFile reads a CSV file: a line of names, of which the first is network,
+// networkFile reads a CSV file: a line of names, the first of them network,
 // and a line for each network. An empty field adds nothing.
 func (l *loader) networkFile(table *networks, at *yaml.Node, key, by string) error {
 	f, err := os.Open(at.Value)

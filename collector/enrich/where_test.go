@@ -124,8 +124,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestConditionOnWhatEachLineHas: every line has a time and a level, of which package
-// normalize says nothing, and so a rule for those that have them is for all.
+// TestConditionOnWhatEachLineHas: every line has a time and a level, which
+// package normalize does not report: a rule for lines that have them is for all.
 func TestConditionOnWhatEachLineHas(t *testing.T) {
 	for _, where := range []string{"level=*", "time=*", "time~-", "time=2*", "level=* or a=1", "not level!=*", "b=1 or time=*"} {
 		p := mustCompile(t, fmt.Sprintf("rules: [{redact: {key: secret, where: '%s'}}]", where))

@@ -75,7 +75,7 @@ func TestXForwardedFor(t *testing.T) {
 	}
 }
 
-// Examples of RFC 7239, and what stands in the way of reading.
+// Examples of RFC 7239, and headers that cannot be read.
 func TestForwarded(t *testing.T) {
 	trust := mustNew(t, trusted, Forwarded)
 	for _, tc := range []struct {
@@ -168,8 +168,8 @@ func TestClientAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Whatever the header is, the client is peer or an address in it, behind which
-// there are trusted ones alone; nothing before a last address that is not trusted
+// Whatever the header is, the client is peer or an address in it that only
+// trusted ones follow; nothing before a last address that is not trusted
 // changes anything.
 func FuzzClient(f *testing.F) {
 	for _, s := range []string{

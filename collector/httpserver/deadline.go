@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// net/http sets some ten deadlines for each request, and a request seldom reaches one.
+// net/http sets some ten deadlines for each request, and a request rarely reaches one.
 // So a conn only notes them, and sweep looks at all connections now and then. Deadlines
 // are late by Options.sweepEvery at most.
 //
@@ -15,7 +15,7 @@ import (
 // A deadline is that of reading or of writing.
 type deadline struct {
 	at     time.Time // zero: none
-	passed bool      // the connection below has it
+	passed bool      // it is set on the connection below
 }
 
 // set notes t and has below act on it if it must act now.

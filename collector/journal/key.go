@@ -134,7 +134,7 @@ func (j *Journal) keyTime() int64 { return j.opened.Add(time.Since(j.opened)).Un
 // events became records. One that comes while the first is being stored waits for it. The
 // key of a batch that was not stored is forgotten. A batch with another number of events
 // fails with [ErrKeyReused]. A batch of events without a record is not stored, and gets an
-// empty receipt unless its key is remembered. An empty key is none.
+// empty receipt unless its key is remembered. An empty key does not count.
 func (j *Journal) AppendKeyed(ctx context.Context, key string, b Batch) (Receipt, error) {
 	if key == "" {
 		first, err := j.Append(ctx, b)

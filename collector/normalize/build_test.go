@@ -109,7 +109,7 @@ func TestBuilder(t *testing.T) {
 		}, `,"msg":"\u0061","attrs":{"host":"h","host_2":1,"x":[1,2]}}`},
 	} {
 		n, b := New(Limits{}), new(Batch)
-		for range 2 { // the second meets what the first left behind
+		for range 2 { // the second meets what the first left
 			b.Reset()
 			build := n.Build(b, received)
 			build.Begin()

@@ -85,7 +85,7 @@ func (n *Normalizer) endEvent(dst *Batch, end int) {
 	}
 }
 
-// readMembers reads the members of an object, the first of which begins at
+// readMembers reads the members of an object; the first begins at
 // body.text[i], and the closing brace, and returns the end, or -1 at a syntax error.
 // At the top of an event the known keys fill their slots; everything else goes to
 // attrs. depth counts the objects and arrays that the members are in. After a fault

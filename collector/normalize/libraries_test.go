@@ -9,7 +9,7 @@ import (
 )
 
 // libraries are lines in the forms that the libraries write, made after their
-// documentation and not recorded, and what they become. A time that is not taken, or is none, is
+// documentation and not recorded, and what they become. A time that is not valid is
 // that of receipt.
 var libraries = []struct{ name, in, want string }{
 	// Go
@@ -100,7 +100,7 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
-// libraryForms are the ways in which an event comes to be read: they must agree.
+// libraryForms are the ways in which an event is read: they must agree.
 var libraryForms = map[string]func(b *Batch, in string) error{
 	"Builder.Object": func(b *Batch, in string) error {
 		build := New(Limits{}).Build(b, received)

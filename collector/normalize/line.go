@@ -101,7 +101,7 @@ func (n *Normalizer) appendSlot(line []byte, key key, limit int) []byte {
 }
 
 // finish has the enricher go over line[start:] and returns line with what came
-// of it, or nil if there is no line to be stored.
+// of it, or nil if nothing is to be stored.
 func (n *Normalizer) finish(dst *Batch, line []byte, start int, filled uint16) []byte {
 	k := &n.known
 	k.Level, k.filled, k.names = n.ev.level, filled, &n.names

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// received stands in for missing times in these tests.
+// received replaces missing times in these tests.
 var received = time.Date(2026, 11, 21, 4, 0, 0, 5, time.UTC)
 
 const (

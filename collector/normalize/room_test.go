@@ -11,7 +11,7 @@ type capped struct{ most, asked int }
 
 func (c *capped) Grow(n int) bool { c.asked++; return n <= c.most }
 
-// A batch asks before it holds more than it may, seldom, and holds nothing once it
+// A batch asks before it holds more than it may, rarely, and holds nothing once it
 // was refused.
 func TestWithin(t *testing.T) {
 	n := New(Limits{})

@@ -16,7 +16,7 @@ import (
 var arrived = time.Unix(1_780_000_000, 0)
 
 // roads are the forms of bodies that a value can come in, each with an event
-// before and one behind it, which are stored whatever the value is where
+// before and one after it, which are stored whatever the value is where
 // alone says so.
 var roads = []struct {
 	name        string

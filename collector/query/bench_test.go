@@ -13,7 +13,7 @@ import (
 // benchLine has 250 bytes with its line feed.
 const benchLine = `{"time":"2026-05-28T12:40:00.123456789Z","level":"INFO","msg":"request served","service":"payment-api","trace_id":"6f9c9b9d7a1a","attrs":{"customer_id":"cus_123","region":"eu-west","http":{"method":"POST","status":200,"path":"/v1/charge"},"n":1234}}` + "\n"
 
-// manyTextsExpr asks for n texts of 8 bytes, none of which is in benchLine.
+// manyTextsExpr asks for n texts of 8 bytes, which are not in benchLine.
 func manyTextsExpr(n int) string {
 	var b []byte
 	for i := range n {

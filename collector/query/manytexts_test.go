@@ -81,7 +81,7 @@ func TestManyTexts(t *testing.T) {
 	}
 }
 
-// Texts as long and as many as there may be, of which all end at each byte of a
+// Texts as long and as many as there may be, all ending at each byte of a
 // line, are passed once.
 func TestManyTextsInEachOther(t *testing.T) {
 	var texts []string

@@ -100,7 +100,7 @@ func TestQueryAnswers(t *testing.T) {
 			{"from", []string{"from", "95"}, all[95:], "5", "5", "100"},
 			{"from inside a frame", []string{"from", "10", "limit", "2"}, all[10:12], "", "2", "12"},
 			{"from at the end", []string{"from", "100"}, nil, "0", "0", "100"},
-			{"from behind the end", []string{"from", "1000"}, nil, "0", "0", "100"},
+			{"from after the end", []string{"from", "1000"}, nil, "0", "0", "100"},
 			{"last", []string{"last", "3"}, all[97:], "", "", "100"},
 			{"last of an expression", []string{"q", "level>=warn", "last", "3"}, warn[7:], "100", "10", "100"},
 			{"last beyond", []string{"q", "level>=warn", "last", "30"}, warn, "100", "10", "100"},

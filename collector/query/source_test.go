@@ -14,7 +14,7 @@ import (
 	"github.com/rollway/rollway/collector/journal"
 )
 
-// store is a journal, or what stands in for one, that a test fills. Each add is one
+// store is a journal, or a fake of one, that a test fills. Each add is one
 // frame.
 type store interface {
 	First() uint64

@@ -197,7 +197,7 @@ func TestHeartbeat(t *testing.T) {
 			}
 		}
 		if ev := e.block(); !ev.comment || ev.data != "" || ev.id != "" {
-			t.Errorf("the heartbeat behind the last line is %+v", ev)
+			t.Errorf("the heartbeat after the last line is %+v", ev)
 		}
 		again := openTail(t, base, "", e.last)
 		line := testLine(1, "INFO", "new")

@@ -10,7 +10,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 )
 
-// exploding reads lines and panics behind them.
+// exploding reads lines and panics after them.
 type exploding struct{ plain }
 
 func (exploding) Decode(q *Request) error {

@@ -137,7 +137,7 @@ func plainUnpack(body []byte, name string, limit int) ([]byte, error) {
 	}
 	if err == nil && name == "deflate" {
 		if _, more := from.Peek(1); more == nil {
-			return nil, errors.New("bytes behind the end")
+			return nil, errors.New("bytes after the end")
 		}
 	}
 	return out, err

@@ -15,7 +15,7 @@ import (
 )
 
 // keeper is a Protocol that breaks the contract: it keeps a body and, as asked,
-// writes to it or stores what stands there in the requests that follow.
+// writes to it or stores it in the requests that follow.
 type keeper struct {
 	body           []byte
 	writes, stores bool
@@ -43,7 +43,7 @@ func (k *keeper) Decode(q *Request) error {
 func (k *keeper) Answer(a *Answer) { plain{}.Answer(a) }
 
 // What a request leaves behind cannot be used unseen by a later one: to write
-// there, and to store what stands there, end in a panic.
+// there, and to store what is there, end in a panic.
 func TestStaleUse(t *testing.T) {
 	for _, k := range []*keeper{{writes: true}, {stores: true}} {
 		m := &memory{}
@@ -99,7 +99,7 @@ func (h *hoarder) Finish(line []byte, _ *normalize.Known, s *normalize.Scratch) 
 	return line, ""
 }
 
-// What rules work in is checked like the rest: whoever writes to it when the request
+// What rules work in is checked like the rest: code that writes to it when the request
 // is over is found.
 func TestStaleScratch(t *testing.T) {
 	for part := range 5 {

@@ -10,7 +10,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 )
 
-// TCP connections that stand still in the middle of long lines cannot take what
+// TCP connections that stall in the middle of long lines cannot take what
 // HTTP needs: they share half of the budget.
 func TestTCPLeavesHalfOfTheBudget(t *testing.T) {
 	const event = 64 << 10
@@ -25,7 +25,7 @@ func TestTCPLeavesHalfOfTheBudget(t *testing.T) {
 	body := `{"msg":"` + strings.Repeat("y", 50<<10) + `"}`
 	for range 20 {
 		if rep := post(t, url, strings.NewReader(body)); rep.Code != 200 {
-			t.Fatalf("HTTP is answered %d while TCP connections stand still", rep.Code)
+			t.Fatalf("HTTP is answered %d while TCP connections stall", rep.Code)
 		}
 	}
 	if got := r.Stats().InFlight; got > 1<<20 {

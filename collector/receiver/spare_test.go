@@ -36,7 +36,7 @@ func TestBuffersOfThePoolCount(t *testing.T) {
 	}
 }
 
-// What is held beside bodies is of the budget, of which it leaves three quarters.
+// What is held beside bodies counts in the budget and leaves three quarters of it.
 func TestBesideBodies(t *testing.T) {
 	const most = 4 << 20
 	r := newReceiver(t, &memory{}, Options{MaxUnpacked: 1 << 20, InFlight: most})

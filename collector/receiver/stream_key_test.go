@@ -11,7 +11,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 )
 
-// named is counted, but for frames behind a k: these have what they say as a key.
+// named is counted, except for frames after a k: these have what they say as a key.
 type named struct{ counted }
 
 func (n named) Open() Session { return n }

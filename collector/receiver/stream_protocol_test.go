@@ -27,7 +27,7 @@ func (counted) Decode(c *Chunk) (taken int, err error) {
 		data := c.Data[taken:]
 		switch size := int(data[0] - '0'); {
 		case data[0] == 'x':
-			return taken, errors.New("this is no frame")
+			return taken, errors.New("this is not a frame")
 		case data[0] == '0':
 			if !c.Acquire(100 << 10) {
 				return taken, errors.New("no memory")

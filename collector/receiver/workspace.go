@@ -144,7 +144,7 @@ func (w *workspace) reserve(n, most int64) *Refusal {
 	}
 	r, total := w.r, w.base+int64(len(w.buf))+n
 	if total > most {
-		return &Refusal{Code: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("with what its events share or get in each line this request comes to more than %d bytes; nothing was stored, send smaller requests", most)}
+		return &Refusal{Code: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("with what its events share or get in each line this request takes more than %d bytes; nothing was stored, send smaller requests", most)}
 	}
 	if !r.acquire(w, total) {
 		return &Refusal{Code: http.StatusServiceUnavailable, Text: r.busy().text}

@@ -344,7 +344,7 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// Lines of a damaged place are counted, and those behind it delivered.
+// Lines of a damaged place are counted, and those after it delivered.
 func TestDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := disktest.NewMem()

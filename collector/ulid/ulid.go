@@ -43,7 +43,7 @@ func (s *Source) Append(dst []byte, now time.Time) []byte {
 // alphabet is Crockford's base 32.
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-// appendText appends 128 bits, 2 of which are the first character's padding, in
+// appendText appends 128 bits; 2 of them are the first character's padding, in
 // 26 characters of 5 bits.
 func appendText(dst []byte, high, low uint64) []byte {
 	var text [Len]byte

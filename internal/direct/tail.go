@@ -126,7 +126,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return int(n), err
 }
 
-// WriteBuffers appends the buffers, each of which ends with a newline, and returns how many
+// WriteBuffers appends the buffers, which end with a newline each, and returns how many
 // of their bytes are in the file: all of them, or fewer and an error. The caller writes the
 // rest again.
 //

@@ -46,7 +46,7 @@ func parseLayout(layout string) ([]layoutField, error) {
 		what, ok := fieldNames[field]
 		switch {
 		case !ok:
-			errs = append(errs, fmt.Errorf("field %q of Layout is none of time, level, msg, service, logger, source, trace_id, span_id, error, attrs", field))
+			errs = append(errs, fmt.Errorf("field %q of Layout is not one of time, level, msg, service, logger, source, trace_id, span_id, error, attrs", field))
 			continue
 		case seen[field]:
 			errs = append(errs, fmt.Errorf("field %q appears twice in Layout", field))

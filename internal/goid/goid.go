@@ -9,7 +9,7 @@ import (
 )
 
 // Hash returns a value in [0, n) that depends only on the goroutine, or on the one that
-// it stands in for. It is 0 where goroutines cannot be told apart. n is positive.
+// it acts for. It is 0 where goroutines cannot be told apart. n is positive.
 func Hash(n uint32) uint32 {
 	if n == 1 {
 		return 0
@@ -31,7 +31,7 @@ func Hash(n uint32) uint32 {
 func Self() uintptr { return current() }
 
 var (
-	standIns sync.Map     // from the number of a goroutine to that of the one it stands in for
+	standIns sync.Map     // from the number of a goroutine to that of the one it acts for
 	standing atomic.Int32 // how many there are
 )
 

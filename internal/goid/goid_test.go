@@ -48,7 +48,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// TestStandIn: while a goroutine stands in for another it has that one's hash.
+// TestStandIn: while a goroutine acts for another it has that one's hash.
 func TestStandIn(t *testing.T) {
 	const n = 1 << 20
 	self, mine := Self(), Hash(n)

@@ -1,3 +1,3 @@
-// Package imports holds the table of which package of Rollway may import
-// which, with the reason of each edge. It is a test and nothing else.
+// Package imports holds the table of packages of Rollway and what each may
+// import, with the reason of each edge. It is a test and nothing else.
 package imports

@@ -22,7 +22,7 @@ import (
 	"github.com/rollway/rollway/slab"
 )
 
-// Formats that stand for all: an object, pairs, a line for people, an object of
+// Formats that represent all: an object, pairs, a line for people, an object of
 // the user's own layout.
 var formats = []rollway.Encoder{
 	rollway.JSON{},

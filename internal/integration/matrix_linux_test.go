@@ -80,7 +80,7 @@ const (
 	matrixErrors    = 20
 )
 
-// fronts are what stands before the destination. Their ledgers are those of the
+// fronts are the writers before the destination. Their ledgers are those of the
 // writer they return, nil where it has none.
 var fronts = map[string]func(c *cell, dst io.Writer) (w io.Writer, ledger func() line.Ledger, err error){
 	"direct":         func(_ *cell, dst io.Writer) (io.Writer, func() line.Ledger, error) { return dst, nil, nil },

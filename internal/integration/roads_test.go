@@ -210,7 +210,7 @@ func (c combination) open(t testing.TB) *road {
 	return r
 }
 
-// A gate stands before an end and makes it stall or fail.
+// A gate is before an end and makes it stall or fail.
 type gate struct {
 	line.Writer
 	mu      sync.Mutex
@@ -268,7 +268,7 @@ func (g *gate) take(p []byte, lines int) (int, error) {
 	return n, rollwaytest.ErrFault
 }
 
-// A vectoredGate stands before an end that takes several buffers at once.
+// A vectoredGate is before an end that takes several buffers at once.
 type vectoredGate struct{ *gate }
 
 func (g vectoredGate) WriteBuffers(buffers [][]byte, lines uint64) (int64, error) {

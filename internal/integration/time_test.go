@@ -16,7 +16,7 @@ import (
 	"github.com/rollway/rollway/slab"
 )
 
-// A line behind two writers that buffer is as old as their intervals together
+// A line that passed two writers that buffer is as old as their intervals together
 // allow, also when lines keep coming.
 func TestAgesAddUp(t *testing.T) {
 	const first, second = 200 * time.Millisecond, 300 * time.Millisecond
@@ -73,7 +73,7 @@ func TestAgesAddUp(t *testing.T) {
 }
 
 // A slab.Writer's interval and a file's hour: each hour's file has that hour's
-// lines, but for those that were held back over the full hour.
+// lines, except for those that were held back over the full hour.
 func TestSlabOverFileByHours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "log")

@@ -166,7 +166,7 @@ func TestLossNotice(t *testing.T) {
 	}
 }
 
-// TestDigits8 compares every number that stands for a part of a second at the
+// TestDigits8 compares every number that is a part of a second at the
 // ends of each lane, and a stride through the rest.
 func TestDigits8(t *testing.T) {
 	check := func(n uint32) {

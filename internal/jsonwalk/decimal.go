@@ -15,7 +15,7 @@ type Decimal struct {
 // different numbers together by its digits there.
 const maxExponent = 1 << 48
 
-// ParseDecimal reads b, all of which must be a JSON number. The result refers to b.
+// ParseDecimal reads b, which must be a JSON number as a whole. The result refers to b.
 func ParseDecimal(b []byte) (Decimal, bool) {
 	if len(b) == 0 || CheckNumber(b, 0) != len(b) {
 		return Decimal{}, false

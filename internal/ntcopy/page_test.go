@@ -9,8 +9,8 @@ import (
 	"github.com/rollway/rollway/internal/testkit"
 )
 
-// TestLinesStaysInside: nothing is read in front of the lines or behind them, nor
-// written in front of the target or behind it.
+// TestLinesStaysInside: nothing is read before the lines or after them, nor
+// written before the target or after it.
 func TestLinesStaysInside(t *testing.T) {
 	from, to := testkit.GuardedPage(t), testkit.GuardedPage(t)
 	for i := range from {

@@ -1,4 +1,4 @@
-// Package plan is a capacity planner for slab.Writer: how many slabs of which
+// Package plan is a capacity planner for slab.Writer: how many slabs of what
 // size a workload takes, and what given slabs do for it. docs/PLANNING.md
 // explains the figures.
 package plan

@@ -36,7 +36,7 @@ func ExampleChoose() {
 	// 12.8 MB/s come, 64.5 MB/s can be written
 }
 
-// A budget that is too small is no error: the plan says what fits.
+// A budget that is too small is not an error: the plan says what fits.
 func ExampleCapacity_Err() {
 	p, err := plan.Choose(plan.Workload{
 		Rate:         50_000,

@@ -13,7 +13,7 @@ import (
 	"github.com/rollway/rollway/slab"
 )
 
-// staller is a destination of which each Write takes latency, and that makes no
+// staller is a destination whose Write takes latency, and that makes no
 // progress during its stalls. The first stall begins offset after the beginning
 // of Write number nth, the second gap after the end of the first.
 type staller struct {
@@ -225,7 +225,7 @@ func logUniform(r *rand.Rand, lo, hi float64) float64 {
 	return lo * math.Pow(hi/lo, r.Float64())
 }
 
-// randomTrial returns a workload and slabs that sustain it, of which few lines
+// randomTrial returns a workload and slabs that sustain it. Few lines
 // fill one, so that many can be tried.
 func randomTrial(t *testing.T, r *rand.Rand) (trial, plan.Capacity) {
 	t.Helper()

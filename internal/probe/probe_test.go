@@ -11,7 +11,7 @@ import (
 )
 
 // A real folder: everything is tried, what works is measured, and nothing is
-// left behind.
+// left.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{Space: 1 << 20, Time: time.Hour, chunks: []int{4096, 64 << 10}}
@@ -56,7 +56,7 @@ func TestRun(t *testing.T) {
 func empty(t *testing.T, dir string) {
 	t.Helper()
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

@@ -56,7 +56,7 @@ func parse(t *testing.T, text string) map[string]float64 {
 			base = strings.TrimSuffix(strings.TrimSuffix(base, "_sum"), "_count")
 		}
 		if base != family {
-			t.Errorf("%q stands in the family %s", line, family)
+			t.Errorf("%q is in the family %s", line, family)
 		}
 		if types[family] == "counter" && !strings.HasSuffix(base, "_total") {
 			t.Errorf("counter %s", base)

@@ -123,7 +123,7 @@ func WriteFile(fsys disk.FS, path string, data []byte) error {
 }
 
 // Create makes or replaces the file at path, and writes h at its beginning. After an
-// error there is no file.
+// error the file is gone.
 func Create(fsys disk.FS, path string, h Header) (disk.File, error) {
 	f, err := fsys.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
 	if err != nil {

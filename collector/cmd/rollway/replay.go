@@ -31,7 +31,7 @@ var replayCommand = &command{
 Sends the events of a collector's dead letter queue again
 (rejected/rejected*.ndjson in its data folder), for example after a limit was
 raised. An event is sent as it arrived, decoded as its protocol requires.
-Anything else, such as a broken line or an event of which only a part was kept,
+Anything else, such as a broken line or an event that was kept in part,
 becomes {"msg":TEXT,"attrs":{"rejected":REASON}}.
 
 Each event is sent with its id as idempotency key, so that a second run stores

@@ -7,7 +7,7 @@ import (
 )
 
 // The table agrees with encoding/json wherever RFC 8259 leaves no choice, no
-// text stands in it twice, and it is as large as it says.
+// text occurs in it twice, and it is as large as it says.
 func TestTable(t *testing.T) {
 	all := Values()
 	groups := map[bool]int{}
@@ -16,7 +16,7 @@ func TestTable(t *testing.T) {
 	for i := range all {
 		v := &all[i]
 		if seen[v.Text] {
-			t.Errorf("%s stands in the table twice", v.Name())
+			t.Errorf("%s is in the table twice", v.Name())
 		}
 		seen[v.Text] = true
 		if v.Choice != "" {

@@ -279,7 +279,7 @@ var nameIndex = []byte("_index")
 //	1 byte   op
 //	1 byte   what became of it: one of the constants below
 //	         the index: its length, itself; a length of 0 is the path's
-//	         the id: its length, itself; a length of 0 is none
+//	         the id: its length, itself; a length of 0: no id
 //
 // where a length is a uvarint and names are JSON.
 const (

@@ -16,8 +16,8 @@ type nestedSlot struct {
 	slot   normalize.Slot
 }
 
-// nested are the objects of the Elastic Common Schema of which one member or
-// two have slots.
+// nested are the objects of the Elastic Common Schema with slots for one member
+// or two.
 var nested = [...]nestedSlot{
 	{"log", "level", []byte("log.level"), normalize.Level},
 	{"log", "logger", []byte("log.logger"), normalize.Logger},

@@ -100,14 +100,14 @@ func TestMessages(t *testing.T) {
 		{"time with metadata", arr(tag, arr(arr(arr(then, "\x80"), hello))), stored, ""},
 		{"metadata", arr(tag, arr(arr(arr(then, dict(str("a"), "\x01")), hello))), strings.Replace(stored, `"app.x"`, `"app.x","metadata":{"a":1}`, 1), ""},
 		{"a tag that is binary", arr("\xc4\x05app.x", then, hello), stored, ""},
-		{"an option that is none", arr(tag, then, hello, "\x01"), stored, ""},
+		{"not an option", arr(tag, then, hello, "\x01"), stored, ""},
 		{"options of all kinds", arr(tag, then, hello, dict(arr("\x01", "\x02"), str("x"), str("list"), arr("\x01", dict("\x01", "\x02")), str("chunk"), str("c1"))), stored, "\x81\xa3ack\xa2c1"},
 		{"a chunk that is binary", arr(tag, then, hello, dict(str("chunk"), "\xc4\x02c1")), stored, "\x81\xa3ack\xc4\x02c1"},
 		{"a chunk that is a number", arr(tag, then, hello, dict(str("chunk"), "\x07")), stored, ""},
 		{"nothing in it, compressed", arr(tag, bin(""), dict(str("compressed"), str("gzip"), str("chunk"), str("c1"))), "", "\x81\xa3ack\xa2c1"},
 		{"the last time", arr(tag, "\xcf"+be64(253402300799), hello), strings.Replace(stored, "2025-06-15T12:00:00", "9999-12-31T23:59:59", 1), ""},
-		{"a time behind the last", arr(tag, "\xcf"+be64(253402300800), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
-		{"a float behind the last", arr(tag, "\xcb"+be64(math.Float64bits(253402300800)), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
+		{"a time after the last", arr(tag, "\xcf"+be64(253402300800), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
+		{"a float after the last", arr(tag, "\xcb"+be64(math.Float64bits(253402300800)), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
 		{"a time before 1970", arr(tag, "\xff", hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
 		{"a float before 1970", arr(tag, "\xcb"+be64(math.Float64bits(-1.5)), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
 		{"an extension that is no time", arr(tag, "\xd7\x01"+be64(1749988800<<32), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
@@ -193,7 +193,7 @@ func TestNoMessage(t *testing.T) {
 		"HTTP":                "GET / HTTP/1.1\r\n\r\n",
 		"an array of one":     arr(tag),
 		"an array of five":    arr(tag, "\x01", hello, chunk, "\x01"),
-		"a tag that is none":  arr("\x01", "\x01", hello),
+		"not a tag":           arr("\x01", "\x01", hello),
 		"no record":           arr(tag, "\x01"),
 		"an invalid byte":     "\x93\xc1",
 		"nested far":          strings.Repeat("\x91", 2000),
@@ -253,7 +253,7 @@ func TestEntriesBehindBrokenOnes(t *testing.T) {
 			}
 		}
 	}
-	// A time that is none is left out, with all that is in it.
+	// A time that is not valid is left out, with all that is in it.
 	c, _, err := decode(t, normalize.Limits{}, arr(str("t"), arr(arr(dict(str("a"), arr(num(1))), hello), good)))
 	if err != nil || c.Batch.Records != 2 || c.Batch.RejectedTotal != 0 {
 		t.Errorf("%d stored, %d rejected, %v\n%s", c.Batch.Records, c.Batch.RejectedTotal, err, c.Batch.Lines)
@@ -287,7 +287,7 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// An EventTime with more nanoseconds than a second has is none.
+// An EventTime with more nanoseconds than a second has is not valid.
 func TestEventTimeThatIsNone(t *testing.T) {
 	c, _, err := decode(t, normalize.Limits{}, arr(str("t"), at(1749988800, 1e9), hello))
 	if want := `{"time":"2026-01-01T00:00:00.000000000Z",`; err != nil || !strings.HasPrefix(string(c.Batch.Lines), want) {

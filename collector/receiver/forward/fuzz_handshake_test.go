@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzHandshake has a client with any name, salt, key, user and password say PING,
-// cut anywhere, and send an event behind it: it is let in if key and password are
+// cut anywhere, and send an event after it: it is let in if key and password are
 // right; else it is told why, gets no proof of the key and leaves no event. What
 // another client sends instead of a PING lets it in never.
 func FuzzHandshake(f *testing.F) {

@@ -16,8 +16,8 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 )
 
-// server takes messages on a real socket, with a budget of which a connection
-// has 32 KiB and the entries of a compressed message want 128 KiB.
+// server takes messages on a real socket, with a budget: a connection
+// has 32 KiB, and the entries of a compressed message want 128 KiB.
 func server(t *testing.T, maxEvent int) (r *receiver.Receiver, addr string, lines func() string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -88,7 +88,7 @@ func acks(names ...string) (s string) {
 
 // A message that there is never memory for is neither stored, nor acknowledged,
 // nor counted: its sender has it still. The messages before it are stored and
-// acknowledged, the connection is closed, and those behind it come again.
+// acknowledged, the connection is closed, and those after it come again.
 func TestNoMemoryForMessage(t *testing.T) {
 	r, addr, lines := server(t, 16<<10) // connections have 128 KiB in all
 	conn := send(t, addr, message("one", "c1")+compressed("two", "c2")+message("three", "c3"))

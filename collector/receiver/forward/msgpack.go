@@ -223,7 +223,7 @@ func (r *reader) skipValues(n int) {
 // maxNumber is longer than any number or boolean as text.
 const maxNumber = 32
 
-// text returns a key as text; buf is room for one that is none. It reports
+// text returns a key as text; buf is room for another value. It reports
 // false for what has no text of its own.
 func (t *token) text(buf []byte) ([]byte, bool) {
 	switch t.kind {

@@ -53,7 +53,7 @@ func framed(flag byte, message []byte) []byte {
 
 // FuzzGRPC sends any body as a call with any coding. Where it is one whole message,
 // what is stored, rejected and answered is what the same message comes to over HTTP;
-// where it is none, nothing is stored and the status says so.
+// otherwise nothing is stored and the status says so.
 func FuzzGRPC(f *testing.F) {
 	message, err := requestOf("a", strings.Repeat("long", 100), "b").MarshalProto()
 	if err != nil {

@@ -200,7 +200,7 @@ type liberties struct {
 // surveyed finds what is known to differ, wherever in the body it stands.
 func surveyed(t *testing.T, body []byte) (may liberties) {
 	if _, err := jsontext.AppendFormat(nil, body, jsontext.AllowDuplicateNames(true)); err != nil {
-		may.differ = true // a lone surrogate: the library takes a pair behind it apart
+		may.differ = true // a lone surrogate: the library takes a pair after it apart
 	}
 	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	var walk func(name string)
@@ -252,7 +252,7 @@ func surveyed(t *testing.T, body []byte) (may liberties) {
 	return may
 }
 
-// anyValues are the members of an AnyValue, of which there may be one.
+// anyValues are the members of an AnyValue; it may have one.
 var anyValues = []string{"stringvalue", "boolvalue", "intvalue", "doublevalue", "arrayvalue", "kvlistvalue", "bytesvalue"}
 
 // scalar judges a value that is not an object or an array, of a member whose name

@@ -46,7 +46,7 @@ func TestJSON(t *testing.T) {
 		{"other spellings are other members", `"timeunixnano":"1","severity_Text":"warn","_flags":1,"severity__text":"warn","severity":"warn"`, before + `"level":"INFO"}`},
 		{"counts as strings", `"flags":"1","droppedAttributesCount":"2"`, before + `"level":"INFO","attrs":{"flags":1,"dropped_attributes_count":2}}`},
 		{"severity by name", `"severityNumber":"SEVERITY_NUMBER_WARN3"`, before + `"level":"WARN+2"}`},
-		{"severity that is none", `"severityNumber":77,"severityText":"error"`, before + `"level":"ERROR","attrs":{"severity_number":77}}`},
+		{"not a severity", `"severityNumber":77,"severityText":"error"`, before + `"level":"ERROR","attrs":{"severity_number":77}}`},
 		{"severity text that says the same", `"severityNumber":9,"severityText":"Information"`, before + `"level":"INFO"}`},
 		{"severity text that says something else", `"severityNumber":9,"severityText":"Error"`, before + `"level":"INFO","attrs":{"severity_text":"Error"}}`},
 		{"ids in hexadecimal", `"traceId":"` + strings.ToUpper(trace) + `","spanId":"` + span + `"`, before + `"level":"INFO","trace_id":"` + trace + `","span_id":"` + span + `"}`},
@@ -55,7 +55,7 @@ func TestJSON(t *testing.T) {
 		{"no ids", `"traceId":"","spanId":"0000000000000000"`, before + `"level":"INFO"}`},
 		{"body", `"body":{"stringValue":"a\u0062\n\ud83d\ude00"}`, before + `"level":"INFO","msg":"ab\n😀"}`},
 		{"body of a number", `"body":{"intValue":"7"}`, before + `"level":"INFO","msg":"7"}`},
-		{"body that is no number", `"body":{"doubleValue":"NaN"}`, before + `"level":"INFO","msg":"NaN"}`},
+		{"body that is not a number", `"body":{"doubleValue":"NaN"}`, before + `"level":"INFO","msg":"NaN"}`},
 		{"body of an object", `"body":{"kvlistValue":{"values":[{"key":"a","value":{"intValue":1}},{"key":"b","value":{"arrayValue":{}}},{"key":"c","value":{"kvlistValue":{"values":[{"key":"level","value":{}}]}}}]}}`,
 			before + `"level":"INFO","attrs":{"a":1,"b":[],"c":{"level":null}}}`},
 		{"body that is a record", `"body":{"kvlistValue":{"values":[` + text("severity", "error") + `,` + text("log", "it failed") + `,` + text("trace_id", trace) + `,` + text("service", "cart") + `,` + text("time", "2026-05-28T12:40:01Z") + `]}}`,
@@ -77,7 +77,7 @@ func TestJSON(t *testing.T) {
 			}
 		})
 	}
-	// What is shared may come behind what shares it.
+	// What is shared may come after what shares it.
 	lines, _ := decode(t, inJSON, `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}],"scope":{"name":"n","version":"v"}}],"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}},{"key":"host.name","value":{"stringValue":"h"}}]}}]}`)
 	if want := before + `"level":"INFO","service":"shop","logger":"n","attrs":{"scope.version":"v","resource":{"host.name":"h"}}}`; lines[0] != want {
 		t.Errorf("got  %s\nwant %s", lines[0], want)
@@ -96,11 +96,11 @@ func TestBadBodies(t *testing.T) {
 		"nothing as JSON":       {inJSON, ""},
 		"an array":              {inJSON, "[]"},
 		"more behind":           {inJSON, "{}{}"},
-		"a list that is none":   {inJSON, `{"resourceLogs":{}}`},
+		"not a list":            {inJSON, `{"resourceLogs":{}}`},
 		"a message that is one": {inJSON, `{"resourceLogs":[[]]}`},
-		"a time that is none":   {inJSON, oneRecord(`"timeUnixNano":"soon"`)},
+		"not a time":            {inJSON, oneRecord(`"timeUnixNano":"soon"`)},
 		"a negative time":       {inJSON, oneRecord(`"timeUnixNano":-1`)},
-		"a text that is none":   {inJSON, oneRecord(`"severityText":7`)},
+		"not a text":            {inJSON, oneRecord(`"severityText":7`)},
 		"an integer too large":  {inJSON, oneRecord(`"body":{"intValue":"9223372036854775808"}`)},
 		"not base64":            {inJSON, oneRecord(`"body":{"bytesValue":"!"}`)},
 		"text as protobuf":      {inProtobuf, "hello"},

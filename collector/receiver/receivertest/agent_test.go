@@ -78,7 +78,7 @@ func FluentBit(t testing.TB, output string, sent func()) bool {
 }
 
 // Agents has an agent, such as Fluentd or FluentBit, send AgentEvents over HTTP by each of
-// configs, in which HOST and PORT stand for the collector's, as Client has a client do
+// configs, in which HOST and PORT are the collector's, as Client has a client do
 // it. Where it is not, what it once sent is sent again.
 func Agents(t *testing.T, agent func(t testing.TB, config string, sent func()) bool, configs map[string]string) {
 	for name, config := range configs {
@@ -98,7 +98,7 @@ const parsers = `[PARSER]
     time_format %Y-%m-%dT%H:%M:%S.%LZ
 `
 
-// agent runs a program with a configuration in which EVENTS and PARSERS stand for
+// agent runs a program with a configuration in which EVENTS and PARSERS are
 // files.
 func agent(t testing.TB, program, argument, config string, sent func()) bool {
 	t.Helper()

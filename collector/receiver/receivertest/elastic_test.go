@@ -95,7 +95,7 @@ func TestOpenSearchGo(t *testing.T) {
 	})
 }
 
-// The project's own writer: a line comes out as it was, but for the document's
+// The project's own writer: a line comes out as it was, except for the document's
 // place.
 func TestOwnWriter(t *testing.T) {
 	lines := []string{

@@ -101,7 +101,7 @@ func replayForward(t *testing.T, sent []byte) string {
 
 var times = regexp.MustCompile(`"time":"[^"]*"`)
 
-// check compares what has come of a client with its golden files, but for the
+// check compares what has come of a client with its golden files, except for the
 // times; with -update it writes them.
 func (s *forwardServer) check(t *testing.T, client string, n int) {
 	t.Helper()

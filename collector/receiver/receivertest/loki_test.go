@@ -11,7 +11,7 @@ import (
 )
 
 // TestRemote has this project's own writer for Loki send canonical lines, which
-// come out as they went in but for the label of the service.
+// come out as they went in except for the label of the service.
 func TestRemote(t *testing.T) {
 	s := Run(t, nil)
 	w, err := remote.Open("loki+"+s.URL, remote.Options{Timeout: time.Minute, Header: http.Header{"X-Scope-OrgID": {"shop"}}, Loki: remote.Loki{Labels: map[string]string{"app": "shop"}}})

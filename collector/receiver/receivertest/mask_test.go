@@ -25,7 +25,7 @@ var patterns = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`), "TIME"},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UUID"},
 	{regexp.MustCompile(`"[0-9a-f]{32}"`), `"HEX32"`},
-	{regexp.MustCompile(`"[0-9a-f]{16}"`), `"HEX16"`}, // a number of 16 digits is none
+	{regexp.MustCompile(`"[0-9a-f]{16}"`), `"HEX16"`}, // but not a number of 16 digits
 	{regexp.MustCompile(`\b1[789]\d{8}(\.\d+)?\b`), "SECONDS"},
 	{regexp.MustCompile(`\b1[789]\d{11}\b`), "MILLISECONDS"},
 }

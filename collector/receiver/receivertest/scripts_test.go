@@ -8,7 +8,7 @@ import (
 	"github.com/rollway/rollway/internal/testkit"
 )
 
-// TestScripts has clients from registries send. In a script URL, HOST and PORT stand for
+// TestScripts has clients from registries send. In a script URL, HOST and PORT are
 // the collector's, and DSN for what Sentry's clients are given.
 func TestScripts(t *testing.T) {
 	testkit.Nightly(t, testkit.Engines, "its clients come from a registry")

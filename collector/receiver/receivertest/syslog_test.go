@@ -85,7 +85,7 @@ func certificate(t *testing.T) (cert, key string, roots *x509.CertPool) {
 	return cert, key, roots
 }
 
-// recorder stands before a server and keeps what passes: streams as they are,
+// recorder is in front of a server and keeps what passes: streams as they are,
 // datagrams each behind the number of its octets.
 type recorder struct {
 	addr string
@@ -226,7 +226,7 @@ func settled(line string) string {
 	return line
 }
 
-// sameLines checks that a client's lines are those of its golden file but for what
+// sameLines checks that a client's lines are those of its golden file except for what
 // varies.
 func sameLines(t *testing.T, client string, lines []string) {
 	t.Helper()

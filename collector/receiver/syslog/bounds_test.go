@@ -37,8 +37,7 @@ func TestLongPriority(t *testing.T) {
 	}
 }
 
-// What is a little off from a time, a tag, a host or structured data is none, and
-// all of it stays in the text.
+// What is almost a time, a tag, a host or structured data stays in the text.
 func TestAlmost(t *testing.T) {
 	tag, host := strings.Repeat("t", 127), strings.Repeat("h", 255)
 	for _, c := range []struct{ message, text, attrs string }{

@@ -80,7 +80,7 @@ var (
 // DecodePacket puts the event of one datagram into c.Batch.
 func (p Protocol) DecodePacket(c *receiver.Chunk) { p.event(c, c.Data, false) }
 
-// event makes an event of one message without its frame. An empty one is none.
+// event makes an event of one message without its frame. An empty one makes none.
 func (p Protocol) event(c *receiver.Chunk, msg []byte, torn bool) {
 	msg = bytes.TrimRight(msg, "\r\n\x00")
 	if len(msg) == 0 {

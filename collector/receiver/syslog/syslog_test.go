@@ -35,7 +35,7 @@ func TestMessages(t *testing.T) {
 		{"no structured data at all", "<14>1 - h a 1 - the text", now + `"level":"INFO","msg":"the text","service":"a","attrs":{"facility":"user","hostname":"h","procid":"1"}}`},
 		{"broken structured data", `<14>1 - h a 1 - [x a="b] c`, now + `"level":"INFO","msg":"[x a=\"b] c","service":"a","attrs":{"facility":"user","hostname":"h","procid":"1"}}`},
 		{"text in brackets", `<14>1 - h a 1 - [tag]text`, now + `"level":"INFO","msg":"[tag]text","service":"a","attrs":{"facility":"user","hostname":"h","procid":"1"}}`},
-		{"a time that is none", "<14>1 2026-13-11T22:14:15Z h - - - - x", now + `"level":"INFO","msg":"x","attrs":{"time":"2026-13-11T22:14:15Z","facility":"user","hostname":"h"}}`},
+		{"not a time", "<14>1 2026-13-11T22:14:15Z h - - - - x", now + `"level":"INFO","msg":"x","attrs":{"time":"2026-13-11T22:14:15Z","facility":"user","hostname":"h"}}`},
 		{"fields missing", "<14>1 - h", now + `"level":"INFO","msg":"1 - h","attrs":{"facility":"user","peer":"192.0.2.7"}}`},
 
 		{"RFC 3164, example 1", "<34>Oct 11 22:14:15 mymachine su: 'su root' failed for lonvick on /dev/pts/8",
@@ -46,7 +46,7 @@ func TestMessages(t *testing.T) {
 		{"no host", "<13>Jan  1 00:00:00 logger[5]: x", `{"time":"2026-01-01T00:00:00Z","level":"INFO+2","msg":"x","service":"logger","attrs":{"facility":"user","procid":"5","peer":"192.0.2.7"}}`},
 		{"no tag", "<13>Jan  1 00:00:00 h just text: here", `{"time":"2026-01-01T00:00:00Z","level":"INFO+2","msg":"just text: here","attrs":{"facility":"user","hostname":"h"}}`},
 		{"a host with colons", "<13>Jan  1 00:00:00 fe80::1 t: x", `{"time":"2026-01-01T00:00:00Z","level":"INFO+2","msg":"x","service":"t","attrs":{"facility":"user","hostname":"fe80::1"}}`},
-		{"a host that is none", "<13>Jan  1 00:00:00 (text) x", `{"time":"2026-01-01T00:00:00Z","level":"INFO+2","msg":"(text) x","attrs":{"facility":"user","peer":"192.0.2.7"}}`},
+		{"not a host", "<13>Jan  1 00:00:00 (text) x", `{"time":"2026-01-01T00:00:00Z","level":"INFO+2","msg":"(text) x","attrs":{"facility":"user","peer":"192.0.2.7"}}`},
 		{"an ISO time", "<30>2026-05-28T14:40:00.123456+02:00 box systemd[1]: Started.", `{"time":"2026-05-28T12:40:00.123456Z","level":"INFO","msg":"Started.","service":"systemd","attrs":{"facility":"daemon","hostname":"box","procid":"1"}}`},
 		{"an ISO time with a space", "<30>2026-05-28 14:40:00.5 box t: x", `{"time":"2026-05-28T14:40:00.5Z","level":"INFO","msg":"x","service":"t","attrs":{"facility":"daemon","hostname":"box"}}`},
 		{"a network device", "<189>*Mar  1 2025 18:46:11.040: %SYS-5-CONFIG_I: done", `{"time":"2025-03-01T18:46:11.04Z","level":"INFO+2","msg":"%SYS-5-CONFIG_I: done","attrs":{"facility":"local7","peer":"192.0.2.7"}}`},

@@ -9,7 +9,7 @@ import (
 )
 
 // Object returns the object that text, which is called what, consists of. Otherwise it
-// says why it is none: by one of normalize's reasons, and for a human.
+// says why it is not one: by one of normalize's reasons, and for a human.
 func Object(text []byte, what string) (object []byte, reason string, err error) {
 	object, err = Value(text)
 	switch {

@@ -105,7 +105,7 @@ func FuzzFields(f *testing.F) {
 			if num < 16 && typ == protowire.BytesType && len(want.Bytes) < 128 && n == 1 && size == 1+len(want.Bytes) {
 				v, behind := wire.Short(msg[len(msg)-len(rest)-n-size:], byte(num))
 				if v == nil || !bytes.Equal(v, want.Bytes) || len(behind) != len(rest) {
-					t.Fatalf("%x: Short is %x with %x behind it", msg, v, behind)
+					t.Fatalf("%x: Short is %x with %x after it", msg, v, behind)
 				}
 			}
 		}
