@@ -9,7 +9,7 @@ import (
 )
 
 // A key is what a rule selects by: the path of a value, in small letters, its
-// parts joined by dots. In it * stands for any text without a dot, ** for any.
+// parts joined by dots. * matches any text without a dot, ** any text.
 type key struct {
 	text  string
 	glob  bool
@@ -44,7 +44,7 @@ func newKeys(text string, secret bool) ([]key, error) {
 		}
 	}
 	// service.name is one name, message.text is text below message.
-	if slot, seldom := normalize.ReadAs(text); slot != "" && slot != low && slot != "time" && slot != "level" && (secret || !seldom) {
+	if slot, rarely := normalize.ReadAs(text); slot != "" && slot != low && slot != "time" && slot != "level" && (secret || !rarely) {
 		keys = expand(keys, slot, false)
 	} else if slot := normalize.SlotOf(first); dotted && slot != "" && slot != first {
 		keys = expand(keys, slot+"."+rest, false)

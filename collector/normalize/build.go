@@ -430,7 +430,7 @@ func (b *Builder) mostLevels() int {
 }
 
 // Object adds the members of raw, one valid JSON object, as if each was given by Field.
-// It returns an error if raw is none.
+// It returns an error if raw is not one.
 func (b *Builder) Object(raw []byte) error {
 	n, start := b.n, len(b.text)
 	if !utf8.Valid(raw) {

@@ -103,8 +103,8 @@ func (d *Defaults) AddJSON(name string, raw []byte) bool {
 	return true
 }
 
-// Take takes the default of a name out, and returns its value as JSON; nil: there
-// is none.
+// Take takes the default of a name out, and returns its value as JSON; nil: it
+// has none.
 func (d *Defaults) Take(name string) (raw []byte) {
 	if slot := lookup([]byte(name)); slot < numSlots {
 		raw, d.slots[slot] = d.slots[slot], nil
