@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"testing/slogtest"
 	"time"
@@ -83,36 +82,6 @@ func TestHandlerBeyondSlogtest(t *testing.T) {
 
 	withSource := mustNew(t, Options{Outputs: []Output{{Writer: b}}, Caller: slog.LevelInfo}).Handler()
 	handle("PC 0", withSource, record(), head+`}`)
-}
-
-func TestHandlerConcurrentDerivation(t *testing.T) {
-	var b bytes.Buffer
-	base := mustNew(t, Options{Outputs: []Output{{Writer: &b}}, MaxWait: time.Minute}).Handler().WithAttrs([]slog.Attr{slog.String("base", "x")})
-	var wg sync.WaitGroup
-	for g := range 16 {
-		wg.Go(func() {
-			for i := range 200 {
-				s := slog.New(base.WithGroup("g").WithAttrs([]slog.Attr{slog.Int("g", g)}))
-				s.Info("m", "i", i)
-			}
-		})
-	}
-	wg.Wait()
-	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if len(lines) != 3200 {
-		t.Fatalf("%d lines", len(lines))
-	}
-	for _, line := range lines {
-		var got struct {
-			Attrs struct {
-				Base string
-				G    *struct{ G, I *int }
-			}
-		}
-		if err := json.Unmarshal([]byte(line), &got); err != nil || got.Attrs.Base != "x" || got.Attrs.G == nil || got.Attrs.G.G == nil || got.Attrs.G.I == nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-	}
 }
 
 func TestConsole(t *testing.T) {

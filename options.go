@@ -1,6 +1,7 @@
 package rollway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,21 +148,11 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Outputs == nil {
 		o.Outputs = []Output{{Writer: os.Stderr}}
 	}
-	if o.Caller == nil {
-		o.Caller = slog.LevelWarn
-	}
-	if o.Stack == nil {
-		o.Stack = LevelOff
-	}
-	if o.MaxLine == 0 {
-		o.MaxLine = encode.DefaultMaxLine
-	}
-	if o.MaxWait == 0 {
-		o.MaxWait = defaultMaxWait
-	}
-	if o.CloseTimeout == 0 {
-		o.CloseTimeout = defaultCloseTimeout
-	}
+	o.Caller = cmp.Or[slog.Leveler](o.Caller, slog.LevelWarn)
+	o.Stack = cmp.Or[slog.Leveler](o.Stack, LevelOff)
+	o.MaxLine = cmp.Or(o.MaxLine, encode.DefaultMaxLine)
+	o.MaxWait = cmp.Or(o.MaxWait, defaultMaxWait)
+	o.CloseTimeout = cmp.Or(o.CloseTimeout, defaultCloseTimeout)
 	if o.Exit == nil {
 		o.Exit = os.Exit
 	}

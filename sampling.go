@@ -1,6 +1,7 @@
 package rollway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -72,12 +73,8 @@ func newSampler(s *Sampling, now func() int64) (*sampler, error) {
 		return nil, nil
 	}
 	sp := &sampler{Sampling: *s, seed: maphash.MakeSeed(), now: now}
-	if sp.Period == 0 {
-		sp.Period = time.Second
-	}
-	if sp.Always == nil {
-		sp.Always = slog.LevelError
-	}
+	sp.Period = cmp.Or(sp.Period, time.Second)
+	sp.Always = cmp.Or[slog.Leveler](sp.Always, slog.LevelError)
 	switch {
 	case sp.Period < time.Millisecond:
 		return nil, fmt.Errorf("rollway.New: Options.Sampling.Period is %v: give 1 ms or more, or 0 for 1 s", sp.Period)

@@ -218,14 +218,6 @@ func TestPlanForWholeSlabs(t *testing.T) {
 	}
 }
 
-func TestLimitString(t *testing.T) {
-	for l, want := range map[plan.Limit]string{plan.LimitNone: "none", plan.LimitThroughput: "throughput", plan.LimitSpike: "spike", 7: "Limit(7)"} {
-		if l.String() != want {
-			t.Errorf("got %q, want %q", l, want)
-		}
-	}
-}
-
 func TestCapacityErr(t *testing.T) {
 	for _, tt := range []struct {
 		w    plan.Workload
