@@ -100,7 +100,8 @@ func (h *Health) Storable() error {
 func (h *Health) Note(err error) {
 	switch {
 	case err != nil:
-		h.failure.Store(&err)
+		failure := err // otherwise every err would be allocated
+		h.failure.Store(&failure)
 	case h.failure.Load() != nil:
 		h.failure.Store(nil)
 	}

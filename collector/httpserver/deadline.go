@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"net"
+	"net/http"
 	"time"
 )
 
@@ -75,7 +76,13 @@ func (o *Options) sweepEvery() time.Duration {
 	return min(max(least/8, time.Millisecond), 500*time.Millisecond)
 }
 
-// sweep looks at the deadlines of all connections until s.swept is closed.
+// setDate sets the Date of answers, which net/http would format for each of them.
+func (s *Server) setDate(now time.Time) {
+	s.date.Store(&[]string{now.UTC().Format(http.TimeFormat)})
+}
+
+// sweep looks at the deadlines of all connections, and sets the date, until s.ended is
+// closed.
 func (s *Server) sweep() {
 	tick := time.NewTicker(s.o.sweepEvery())
 	defer tick.Stop()
@@ -87,6 +94,7 @@ func (s *Server) sweep() {
 			return
 		case now = <-tick.C:
 		}
+		s.setDate(now)
 		s.mu.Lock()
 		for c := range s.conns {
 			conns = append(conns, c)

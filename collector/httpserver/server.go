@@ -57,7 +57,8 @@ type Server struct {
 	end      sync.Once
 	sweeping sync.WaitGroup
 
-	proxyLogged atomic.Int64 // Unix second
+	date        atomic.Pointer[[]string] // the Date of answers
+	proxyLogged atomic.Int64             // Unix second
 }
 
 // New returns a Server. Its caller calls Shutdown or Close.
@@ -81,6 +82,7 @@ func New(o Options) *Server {
 	if o.OnShutdown != nil {
 		s.http.RegisterOnShutdown(o.OnShutdown)
 	}
+	s.setDate(time.Now())
 	s.sweeping.Go(s.sweep)
 	return s
 }
@@ -134,6 +136,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		s.o.Handler.ServeHTTP(w, r)
 		return
 	}
+	w.Header()["Date"] = *s.date.Load()
 	if r.ProtoMajor == 1 && (s.leaving.Load() || c.ambiguous(r)) {
 		w.Header().Set("Connection", "close")
 	}

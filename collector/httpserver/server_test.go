@@ -260,3 +260,24 @@ func TestTimeouts(t *testing.T) {
 		})
 	}
 }
+
+// Answers have the date of the last sweep, whether or not a handler writes one.
+func TestDate(t *testing.T) {
+	s := newServer(t, Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/own" {
+			w.Header().Set("Date", "Thu, 01 Jan 1970 00:00:00 GMT")
+		}
+	})})
+	c := dial(t, serve(t, s))
+	for path, want := range map[string]time.Time{"/": time.Now(), "/own": time.Unix(0, 0)} {
+		resp, _ := ask(t, c, "GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n")
+		got, err := http.ParseTime(resp.Header.Get("Date"))
+		if err != nil || got.Sub(want).Abs() > time.Minute || len(resp.Header["Date"]) != 1 {
+			t.Errorf("%s: Date %q, %v", path, resp.Header["Date"], err)
+		}
+	}
+	s.setDate(time.Unix(1e9, 0))
+	if got := (*s.date.Load())[0]; got != "Sun, 09 Sep 2001 01:46:40 GMT" {
+		t.Errorf("Date %q", got)
+	}
+}

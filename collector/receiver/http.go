@@ -24,7 +24,7 @@ func (r *Receiver) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 // ServeHTTP answers one request.
 func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	w := r.get()
-	done := outcome{}
+	done := &w.outcome
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -38,7 +38,7 @@ func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 		}
 		if p == http.ErrAbortHandler {
 			if !done.written {
-				r.count.request(w, &done)
+				r.count.request(w, done)
 			}
 			panic(p)
 		}
@@ -53,10 +53,10 @@ func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 		if done.written {
 			r.count.add(func(s *Stats) { s.Panics++ })
 		} else {
-			r.count.request(w, &done)
+			r.count.request(w, done)
 		}
 	}()
-	f := r.handle(rw, w, req, &done)
+	f := r.handle(rw, w, req, done)
 	if f.code == 0 {
 		done.code = http.StatusOK
 		if done.stored == 0 && w.batch.DroppedTotal == 0 && w.batch.RejectedTotal > 0 {
@@ -78,11 +78,11 @@ func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	case 0:
 		setStoredHeaders(header, w)
 	}
-	r.answer(w, req, header, &done, f)
+	r.answer(w, req, header, done, f)
 	if done.failed == 0 {
 		r.keepRejected(w, req.URL.Path)
 	}
-	r.count.request(w, &done)
+	r.count.request(w, done)
 	done.written = true
 	code := done.code
 	if r.grpc {
@@ -129,7 +129,7 @@ func (r *endpoint) handle(rw http.ResponseWriter, w *workspace, req *http.Reques
 	if w.after != "" {
 		r.pending.wait(req.Context(), w.after)
 	}
-	return r.store(req.Context(), w, done)
+	return r.store(w, done)
 }
 
 // enter checks the header of a request, before any of its body is read, and returns
@@ -173,14 +173,11 @@ func (r *endpoint) read(rw http.ResponseWriter, w *workspace, req *http.Request,
 }
 
 // store stores the events of a request.
-func (r *endpoint) store(ctx context.Context, w *workspace, done *outcome) failure {
+func (r *endpoint) store(w *workspace, done *outcome) failure {
 	done.failed = w.batch.Records // until it is stored
 	pool.CheckText(w.batch.Lines)
 	// A client that goes away now does not interrupt the journal.
-	if ctx.Done() != nil {
-		ctx = context.WithoutCancel(ctx)
-	}
-	err := r.storeBatch(ctx, w)
+	err := r.storeBatch(context.Background(), w)
 	f, stored := r.judge(err, w)
 	if stored {
 		done.failed, done.stored = 0, w.batch.Records

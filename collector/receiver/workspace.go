@@ -64,6 +64,7 @@ type workspace struct {
 
 	options StoreOptions // of the batch
 	stored  Stored       // what the backend has said of it
+	outcome outcome      // of the request
 	storing int          // events that Stats.Storing has
 
 	wire wireReader
@@ -167,7 +168,7 @@ func (w *workspace) reset() {
 	w.packed = reuse(w.packed)
 	w.base = 0
 	w.unpackers.release()
-	w.options, w.stored = StoreOptions{}, Stored{}
+	w.options, w.stored, w.outcome = StoreOptions{}, Stored{}, outcome{}
 	w.request, w.reply, w.chunk, w.policy, w.sender, w.hashed, w.after, w.refused = Request{}, Answer{}, Chunk{}, nil, nil, false, "", nil
 	w.norm.SetExtras(nil)
 	w.norm.SetEnricher(nil, netip.Addr{})
