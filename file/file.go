@@ -274,18 +274,12 @@ func (f *File) seriesAt(at int, real string) series {
 	return newSeries(real, o)
 }
 
-// currentSeries returns the series, for a goroutine without the turn.
-func (f *File) currentSeries() series {
+// current returns the series and the fsyncs of the current file, for a goroutine without
+// the turn.
+func (f *File) current() (series, *fsyncs) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.io.series
-}
-
-// currentSyncs returns the fsyncs of the current file, for a goroutine without the turn.
-func (f *File) currentSyncs() *fsyncs {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.io.fsyncs
+	return f.io.series, f.io.fsyncs
 }
 
 // Name returns the path given to Open, made absolute.

@@ -143,7 +143,7 @@ func (m *maintenance) pass() (again time.Duration, ok bool) {
 	m.syncOwed(false)
 	m.maintaining.Lock()
 	defer m.maintaining.Unlock()
-	s := m.f.currentSeries()
+	s, _ := m.f.current()
 	list, err := s.list()
 	if err != nil {
 		m.f.tell(maintaining, m.f.fail("list rotated files of", err))

@@ -89,7 +89,7 @@ func (f *File) Holds(volume, inode uint64, offset int64, p []byte) (n int, err e
 	}
 	defer f.leave(0, 0)
 	for at, place := range f.locations {
-		s := f.currentSeries()
+		s, _ := f.current()
 		if path, evalErr := filepath.EvalSymlinks(place.Text); evalErr == nil && path != s.path {
 			s = f.seriesAt(at, path)
 		}

@@ -19,7 +19,8 @@ func (m *maintenance) prune(list []*rotatedFile, release func(*os.File)) (left [
 	}
 	if o.KeepSize > 0 {
 		current := o.MaxSize
-		if info, err := os.Stat(m.f.currentSeries().path); err == nil {
+		s, _ := m.f.current()
+		if info, err := os.Stat(s.path); err == nil {
 			current = max(current, info.Size())
 		}
 		total += current
@@ -150,7 +151,7 @@ func (m *maintenance) pruneNow() bool {
 		}
 	}
 	defer m.maintaining.Unlock()
-	s := m.f.currentSeries()
+	s, _ := m.f.current()
 	list, err := s.list()
 	if err != nil {
 		return false

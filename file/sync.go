@@ -169,7 +169,7 @@ func (m *maintenance) syncByInterval() {
 			return
 		}
 		m.syncOwed(false) // the other goroutine may be busy compressing
-		s := m.f.currentSyncs()
+		_, s := m.f.current()
 		if s.failure() != nil || !s.dirty.Swap(false) {
 			continue
 		}

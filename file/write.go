@@ -61,7 +61,7 @@ func (f *File) writeLines(buffers [][]byte, size int64, lines uint64, inPlace bo
 		f.unlock()
 	}
 	if err != nil {
-		written -= min(written, countLines(skip(slices.Clone(buffers), n)))
+		written -= min(written, countLines(direct.Skip(slices.Clone(buffers), n)))
 	}
 	n = min(n, size)
 	f.mu.Lock()
@@ -93,12 +93,12 @@ func (f *File) write(todo [][]byte, inPlace bool) (n int64, err error) {
 	defer clear(todo)
 	defer f.unpin()
 	tries := 0
-	for todo = skip(todo, 0); len(todo) > 0; {
+	for todo = direct.Skip(todo, 0); len(todo) > 0; {
 		now := time.Now()
 		if err = f.ready(now, f.spaceFor(len(todo[0]), inPlace)); err == nil {
 			var m int64
 			m, err = f.append(f.fitting(todo, inPlace), inPlace)
-			todo = skip(todo, m)
+			todo = direct.Skip(todo, m)
 			n += m
 		} else if f.io.abandoned {
 			return n, err // no other file can be opened
@@ -251,18 +251,6 @@ func countBytes(bufs [][]byte) (n int64) {
 		n += int64(len(b))
 	}
 	return n
-}
-
-// skip removes n bytes and empty buffers from the front of bufs, which it changes.
-func skip(bufs [][]byte, n int64) [][]byte {
-	for len(bufs) > 0 && (n > 0 || len(bufs[0]) == 0) {
-		k := min(int64(len(bufs[0])), n)
-		n -= k
-		if bufs[0] = bufs[0][k:]; len(bufs[0]) == 0 {
-			bufs = bufs[1:]
-		}
-	}
-	return bufs
 }
 
 // lineEnd returns the length of the whole lines in the first n bytes of bufs.

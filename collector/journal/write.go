@@ -55,11 +55,7 @@ func (j *Journal) pieces(g *group) int {
 	if g.bytes <= j.o.MaxGroupBytes {
 		return 1
 	}
-	n := 0
-	for rest := g.head.batch.Lines; len(rest) > 0; n++ {
-		rest = rest[recordlog.Piece(rest, j.o.MaxGroupBytes):]
-	}
-	return n
+	return recordlog.Pieces(g.head.batch.Lines, j.o.MaxGroupBytes)
 }
 
 // writePieces writes the one batch of g as several frames from pos on; the first has its

@@ -81,7 +81,7 @@ const (
 // writeAll writes bufs, which it changes, at offset, and returns how many bytes were
 // written, in whole blocks, and an error if not all were.
 func (s *system) writeAll(f *os.File, bufs [][]byte, offset int64, block int) (wrote int, err error) {
-	for bufs = skip(bufs, 0); len(bufs) > 0; {
+	for bufs = Skip(bufs, 0); len(bufs) > 0; {
 		at := offset
 		if at != atEnd {
 			at += int64(wrote)
@@ -92,7 +92,7 @@ func (s *system) writeAll(f *os.File, bufs [][]byte, offset int64, block int) (w
 		}
 		n -= n % block // a partial block is written again
 		wrote += n
-		bufs = skip(bufs, n)
+		bufs = Skip(bufs, int64(n))
 		if err == nil && n == 0 {
 			err = io.ErrShortWrite
 		}
@@ -103,10 +103,10 @@ func (s *system) writeAll(f *os.File, bufs [][]byte, offset int64, block int) (w
 	return wrote, nil
 }
 
-// skip removes n bytes and empty buffers from the front of bufs, which it changes.
-func skip(bufs [][]byte, n int) [][]byte {
+// Skip removes n bytes and empty buffers from the front of bufs, which it changes.
+func Skip(bufs [][]byte, n int64) [][]byte {
 	for len(bufs) > 0 && (n > 0 || len(bufs[0]) == 0) {
-		k := min(len(bufs[0]), n)
+		k := min(int64(len(bufs[0])), n)
 		n -= k
 		if bufs[0] = bufs[0][k:]; len(bufs[0]) == 0 {
 			bufs = bufs[1:]

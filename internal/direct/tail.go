@@ -135,7 +135,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 // after the end may be changed.
 func (t *Tail) WriteBuffers(bufs [][]byte) (n int64, err error) {
 	t.todo = append(t.todo[:0], bufs...)
-	for todo := skip(t.todo, 0); len(todo) > 0 && err == nil; {
+	for todo := Skip(t.todo, 0); len(todo) > 0 && err == nil; {
 		var m int
 		if t.fitsInPlace(todo[0]) {
 			m, err = t.writeInPlace(todo)
@@ -143,7 +143,7 @@ func (t *Tail) WriteBuffers(bufs [][]byte) (n int64, err error) {
 			m, err = t.writeStaged(todo)
 		}
 		n += int64(m)
-		todo = skip(todo, m)
+		todo = Skip(todo, int64(m))
 	}
 	return n, err
 }

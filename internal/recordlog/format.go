@@ -359,6 +359,14 @@ func SkipLines(b []byte, n uint64) int {
 	return pos
 }
 
+// Pieces returns the number of pieces, as by Piece, that b has.
+func Pieces(b []byte, limit int) (n int) {
+	for ; len(b) > 0; n++ {
+		b = b[Piece(b, limit):]
+	}
+	return n
+}
+
 // Piece returns the length of the first lines of b that fit limit bytes, or of the first
 // line if none does.
 func Piece(b []byte, limit int) int {

@@ -18,7 +18,7 @@ func (s *Spool) append(lines []byte) error {
 	if s.look(now); s.gone {
 		return errGone
 	}
-	size := int64(len(lines)) + frameHeader*int64(frames(lines))
+	size := int64(len(lines)) + frameHeader*int64(recordlog.Pieces(lines, maxFrame))
 	if err := s.makeRoom(size, now); err != nil {
 		return err
 	}
@@ -50,15 +50,6 @@ func (s *Spool) append(lines []byte) error {
 		s.save(true) // an error is counted
 	}
 	return nil
-}
-
-// frames returns how many frames lines become.
-func frames(lines []byte) int {
-	n := 0
-	for ; len(lines) > 0; n++ {
-		lines = lines[recordlog.Piece(lines, maxFrame):]
-	}
-	return n
 }
 
 func (s *Spool) writeFrame(seg *segment, pos int64, h *recordlog.Frame, lines []byte) error {
