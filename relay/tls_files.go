@@ -148,10 +148,7 @@ func (r *Relay) reloadTLS(asked bool) {
 			continue
 		}
 		changed, err := t.reload()
-		text := ""
-		if err != nil {
-			text = err.Error()
-		}
+		text := fmt.Sprint(err)
 		t.mu.Lock()
 		repeated := text == t.failed
 		t.failed = text

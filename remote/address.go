@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -52,12 +53,7 @@ var schemes = map[string]scheme{
 
 // schemeNames is for errors: sorted, so that related schemes are adjacent.
 func schemeNames() string {
-	var names []string
-	for name := range schemes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return strings.Join(slices.Sorted(maps.Keys(schemes)), ", ")
 }
 
 // local reports whether the peer is a socket in the file system.

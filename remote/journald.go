@@ -33,14 +33,14 @@ type Journald struct {
 // maxJournalFields keeps an entry under the journal's limit of 1024 fields.
 const maxJournalFields = 1000
 
-func (o Journald) withDefaults() (Journald, error) {
+func (o *Journald) setDefaults() error {
 	if o.Identifier == "" {
 		o.Identifier = printable(programName(), 255)
 	}
 	if strings.ContainsFunc(o.Identifier, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return o, fmt.Errorf("Options.Journald.Identifier is %q: it holds a control character", o.Identifier)
+		return fmt.Errorf("Options.Journald.Identifier is %q: it holds a control character", o.Identifier)
 	}
-	return o, nil
+	return nil
 }
 
 // A journalEncoder makes entries in the native protocol of systemd-journald,

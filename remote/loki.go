@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -45,10 +46,8 @@ func lokiURL(u *url.URL) error {
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-func (o Loki) withDefaults() (Loki, error) {
-	if o.LevelLabel == "" {
-		o.LevelLabel = "level"
-	}
+func (o *Loki) setDefaults() error {
+	o.LevelLabel = cmp.Or(o.LevelLabel, "level")
 	if o.Labels == nil {
 		o.Labels = map[string]string{"service_name": printable(programName(), 255)}
 	}
@@ -56,20 +55,20 @@ func (o Loki) withDefaults() (Loki, error) {
 	for name, value := range o.Labels {
 		switch {
 		case !labelName.MatchString(name) || strings.HasPrefix(name, "__"):
-			return o, fmt.Errorf("Options.Loki.Labels holds %q: a name is letters, digits and _, and does not begin with a digit or __", name)
+			return fmt.Errorf("Options.Loki.Labels holds %q: a name is letters, digits and _, and does not begin with a digit or __", name)
 		case value == "" || !utf8.ValidString(value):
-			return o, fmt.Errorf("Options.Loki.Labels: the value of %q is empty or not UTF-8", name)
+			return fmt.Errorf("Options.Loki.Labels: the value of %q is empty or not UTF-8", name)
 		case name == o.LevelLabel:
-			return o, fmt.Errorf("Options.Loki.Labels holds %q, which is Options.Loki.LevelLabel", name)
+			return fmt.Errorf("Options.Loki.Labels holds %q, which is Options.Loki.LevelLabel", name)
 		}
 	}
 	if o.LevelLabel != "-" && !labelName.MatchString(o.LevelLabel) {
-		return o, fmt.Errorf("Options.Loki.LevelLabel is %q, which is no name of a label", o.LevelLabel)
+		return fmt.Errorf("Options.Loki.LevelLabel is %q, which is no name of a label", o.LevelLabel)
 	}
 	if o.LevelLabel == "-" && len(o.Labels) == 0 {
-		return o, errors.New("Options.Loki has no labels at all: Loki wants one at least")
+		return errors.New("Options.Loki has no labels at all: Loki wants one at least")
 	}
-	return o, nil
+	return nil
 }
 
 // lokiLevels are the values of the label, those that Loki itself knows.

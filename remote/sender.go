@@ -41,48 +41,30 @@ func (d outcome) count(s *Stats) {
 
 // A dialect is how a peer wants its lines. A function that is nil changes nothing.
 type dialect struct {
-	name         string
 	checkOptions func(*Options, *address) error // fills in the dialect's own options
 	completeURL  func(*url.URL) error           // of a peer of HTTP
-	http         func(*Options) httpFormat      // nil: there is none
+	http         func(*Options) httpFormat      // nil for streams and datagrams
 	growth       int                            // by how much that makes a line longer, roughly
 	encoder      func(*Options) messageEncoder  // for streams and datagrams; nil: lines as they are
 }
 
 var (
-	plainLines = &dialect{
-		name:   "lines",
-		http:   func(*Options) httpFormat { return ndjsonFormat{} },
-		growth: 1,
-	}
+	plainLines     = &dialect{http: func(*Options) httpFormat { return ndjsonFormat{} }, growth: 1}
 	syslogMessages = &dialect{
-		name: "syslog",
-		checkOptions: func(o *Options, a *address) (err error) {
-			o.Syslog, err = o.Syslog.withDefaults(a)
-			return err
-		},
-		encoder: func(o *Options) messageEncoder { return newSyslogEncoder(o.Syslog) },
+		checkOptions: func(o *Options, a *address) error { return o.Syslog.setDefaults(a) },
+		encoder:      func(o *Options) messageEncoder { return newSyslogEncoder(o.Syslog) },
 	}
 	journaldEntries = &dialect{
-		name: "journald",
-		checkOptions: func(o *Options, _ *address) (err error) {
-			o.Journald, err = o.Journald.withDefaults()
-			return err
-		},
-		encoder: func(o *Options) messageEncoder { return &journalEncoder{opt: o.Journald} },
+		checkOptions: func(o *Options, _ *address) error { return o.Journald.setDefaults() },
+		encoder:      func(o *Options) messageEncoder { return &journalEncoder{opt: o.Journald} },
 	}
 	lokiPush = &dialect{
-		name: "loki",
-		checkOptions: func(o *Options, _ *address) (err error) {
-			o.Loki, err = o.Loki.withDefaults()
-			return err
-		},
-		completeURL: lokiURL,
-		http:        func(o *Options) httpFormat { return newLokiFormat(o.Loki) },
-		growth:      2,
+		checkOptions: func(o *Options, _ *address) error { return o.Loki.setDefaults() },
+		completeURL:  lokiURL,
+		http:         func(o *Options) httpFormat { return newLokiFormat(o.Loki) },
+		growth:       2,
 	}
 	elasticBulk = &dialect{
-		name:        "elastic",
 		completeURL: elasticURL,
 		http:        func(*Options) httpFormat { return new(elasticFormat) },
 		growth:      2,

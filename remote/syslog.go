@@ -76,8 +76,8 @@ var facilities = []string{
 
 var severities = []string{"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"}
 
-// withDefaults returns o with every zero replaced, or what is wrong with it.
-func (o Syslog) withDefaults(a *address) (Syslog, error) {
+// setDefaults replaces every zero of o, or returns what is wrong with it.
+func (o *Syslog) setDefaults(a *address) error {
 	if o.Format == "" && a.local() {
 		o.Format = local
 	}
@@ -101,7 +101,7 @@ func (o Syslog) withDefaults(a *address) (Syslog, error) {
 		{"Severity", o.Severity, severities},
 	} {
 		if !slices.Contains(c.known, c.value) {
-			return o, fmt.Errorf("Options.Syslog.%s is %q: known are %s", c.name, c.value, strings.Join(c.known, ", "))
+			return fmt.Errorf("Options.Syslog.%s is %q: known are %s", c.name, c.value, strings.Join(c.known, ", "))
 		}
 	}
 	for _, c := range []struct {
@@ -118,18 +118,18 @@ func (o Syslog) withDefaults(a *address) (Syslog, error) {
 		if *c.value == "" {
 			*c.value = printable(c.def(), c.max)
 		} else if *c.value != printable(*c.value, c.max) {
-			return o, fmt.Errorf("Options.Syslog.%s is %q: give at most %d bytes of printable ASCII without spaces", c.name, *c.value, c.max)
+			return fmt.Errorf("Options.Syslog.%s is %q: give at most %d bytes of printable ASCII without spaces", c.name, *c.value, c.max)
 		}
 	}
 	switch {
 	case o.StructuredData != "" && o.Format != rfc5424:
-		return o, errors.New("leave out Options.Syslog.StructuredData: only rfc5424 has it")
+		return errors.New("leave out Options.Syslog.StructuredData: only rfc5424 has it")
 	case o.StructuredData != sdName(o.StructuredData):
-		return o, fmt.Errorf(`Options.Syslog.StructuredData is %q: give a name as "rollway@32473", at most 32 bytes of printable ASCII without space, = ] and "`, o.StructuredData)
+		return fmt.Errorf(`Options.Syslog.StructuredData is %q: give a name as "rollway@32473", at most 32 bytes of printable ASCII without space, = ] and "`, o.StructuredData)
 	case o.MaxMessage < 0:
-		return o, fmt.Errorf("Options.Syslog.MaxMessage is %d bytes: give a positive size, or 0 for the default", o.MaxMessage)
+		return fmt.Errorf("Options.Syslog.MaxMessage is %d bytes: give a positive size, or 0 for the default", o.MaxMessage)
 	}
-	return o, nil
+	return nil
 }
 
 func hostname() string {

@@ -17,7 +17,7 @@ func encoderFor(t testing.TB, o Syslog, localSocket bool) *syslogEncoder {
 	if localSocket {
 		a.network = "unix"
 	}
-	o, err := o.withDefaults(&a)
+	err := o.setDefaults(&a)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,6 +79,14 @@ func run(t *testing.T, j *journal.Journal, o kafka.Options) (*sink.Runner, func(
 	}
 }
 
+// storeAll stores n lines, a few at a time.
+func storeAll(t *testing.T, j *journal.Journal, n int) {
+	t.Helper()
+	for i := range n / 10 {
+		store(t, j, 10*i, 10)
+	}
+}
+
 // awaitDelivered waits until nothing is pending and checks the ledger.
 func awaitDelivered(t *testing.T, j *journal.Journal, r *sink.Runner, began uint64) sink.Stats {
 	t.Helper()
@@ -171,9 +179,7 @@ func TestProduce(t *testing.T) {
 				j := openJournal(t)
 				r, stop := run(t, j, kafka.Options{Brokers: c.ListenAddrs(), Key: key, Compression: codec})
 				const n = 2000
-				for i := range n / 20 {
-					store(t, j, 20*i, 20)
-				}
+				storeAll(t, j, n)
 				awaitDelivered(t, j, r, 0)
 				stop()
 				for i, times := range consume(t, c.ListenAddrs(), j, n, key) {
@@ -221,9 +227,7 @@ func TestIdempotentOnTheWire(t *testing.T) {
 	j := openJournal(t)
 	r, stop := run(t, j, kafka.Options{Brokers: c.ListenAddrs()})
 	const n = 1000
-	for i := range n / 10 {
-		store(t, j, 10*i, 10)
-	}
+	storeAll(t, j, n)
 	awaitDelivered(t, j, r, 0)
 	stop()
 	mu.Lock()
@@ -261,9 +265,7 @@ func TestErrorsThatPass(t *testing.T) {
 	j := openJournal(t)
 	r, stop := run(t, j, kafka.Options{Brokers: c.ListenAddrs()})
 	const n = 3000
-	for i := range n / 10 {
-		store(t, j, 10*i, 10)
-	}
+	storeAll(t, j, n)
 	awaitDelivered(t, j, r, 0)
 	stop()
 	consume(t, c.ListenAddrs(), j, n, "")
