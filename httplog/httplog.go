@@ -166,21 +166,13 @@ func (x *exchange) context(r *http.Request) context.Context {
 	if request.ID(ctx) != "" {
 		return rollway.NewContext(ctx, m.log)
 	}
-	if ids := r.Header[m.IDHeader]; !m.IgnoreClientID && len(ids) == 1 && request.ValidID(ids[0]) {
-		x.id = ids[0]
-	} else {
-		x.id = m.NewID()
+	ids := r.Header[m.IDHeader]
+	if m.IgnoreClientID {
+		ids = nil
 	}
+	ctx = request.Begin(ctx, &x.id, ids, r.Header["Traceparent"], m.NewID)
 	x.Header()[m.IDHeader] = []string{x.id}
-
-	attrs := make([]slog.Attr, 1, 3)
-	attrs[0] = slog.String(request.IDKey, x.id)
-	if parents := r.Header["Traceparent"]; len(parents) == 1 {
-		if traceID, spanID, ok := request.Trace(parents[0]); ok {
-			attrs = append(attrs, slog.String(request.TraceKey, traceID), slog.String(request.SpanKey, spanID))
-		}
-	}
-	return rollway.NewContext(rollway.ContextWith(request.WithID(ctx, &x.id), attrs...), m.log)
+	return rollway.NewContext(ctx, m.log)
 }
 
 // end is deferred around the handler.

@@ -81,20 +81,13 @@ func (c *serverCall) context(ctx context.Context) context.Context {
 	if request.ID(ctx) != "" {
 		return ctx
 	}
-	if ids := metadata.ValueFromIncomingContext(ctx, request.IDField); !c.l.IgnoreClientID && len(ids) == 1 && request.ValidID(ids[0]) {
-		c.id = ids[0]
-	} else {
-		c.id = c.l.NewID()
+	var ids []string
+	if !c.l.IgnoreClientID {
+		ids = metadata.ValueFromIncomingContext(ctx, request.IDField)
 	}
-	_ = grpc.SetHeader(ctx, metadata.Pairs(request.IDField, c.id)) // fails where an interceptor has sent the header: then without
-	attrs := make([]slog.Attr, 1, 3)
-	attrs[0] = slog.String(request.IDKey, c.id)
-	if parents := metadata.ValueFromIncomingContext(ctx, request.TraceField); len(parents) == 1 {
-		if traceID, spanID, ok := request.Trace(parents[0]); ok {
-			attrs = append(attrs, slog.String(request.TraceKey, traceID), slog.String(request.SpanKey, spanID))
-		}
-	}
-	return rollway.ContextWith(request.WithID(ctx, &c.id), attrs...)
+	ctx = request.Begin(ctx, &c.id, ids, metadata.ValueFromIncomingContext(ctx, request.TraceField), c.l.NewID)
+	_ = grpc.SetHeader(ctx, metadata.Pairs(request.IDField, c.id)) // fails if an interceptor has sent the header: then without
+	return ctx
 }
 
 // end logs the call and, if there was one, the panic p, which it turns into an error.

@@ -84,6 +84,7 @@ var table = []edge{
 	{"relay", "golang.org/x/sys/unix", "splice, and waiting for a socket without a buffer"},
 	{"httplog", ".", "middleware that logs requests with a Logger"},
 	{"httplog", "internal/request", "what a request's line holds"},
+	{"internal/request", ".", "attributes in a context"},
 	{".", "internal/panicsite", "where a panic came from"},
 	{".", "internal/levels", "names of levels"},
 	{"stdlog", ".", "a Logger behind the standard library's log"},

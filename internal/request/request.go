@@ -5,7 +5,10 @@ package request
 import (
 	"context"
 	"crypto/rand"
+	"log/slog"
 	"strings"
+
+	"github.com/rollway/rollway"
 )
 
 // Names of the attributes, and of the fields in a request's header or metadata.
@@ -20,10 +23,23 @@ const (
 
 type idKey struct{}
 
-// WithID returns a context that carries a request's id, which must not change
-// from then on.
-func WithID(ctx context.Context, id *string) context.Context {
-	return context.WithValue(ctx, idKey{}, id)
+// Begin returns ctx with what the lines of a request carry: its id, and the caller's
+// trace from its traceparent fields. The id is the one that was sent, if that is valid,
+// or else the result of newID. It is set in id, which must not change from then on.
+func Begin(ctx context.Context, id *string, sent, parents []string, newID func() string) context.Context {
+	if len(sent) == 1 && ValidID(sent[0]) {
+		*id = sent[0]
+	} else {
+		*id = newID()
+	}
+	attrs := make([]slog.Attr, 1, 3)
+	attrs[0] = slog.String(IDKey, *id)
+	if len(parents) == 1 {
+		if traceID, spanID, ok := Trace(parents[0]); ok {
+			attrs = append(attrs, slog.String(TraceKey, traceID), slog.String(SpanKey, spanID))
+		}
+	}
+	return rollway.ContextWith(context.WithValue(ctx, idKey{}, id), attrs...)
 }
 
 // ID returns the id that WithID put into ctx, or "".
