@@ -243,3 +243,47 @@ func testProviderThatHangs(t *testing.T, open func(log.LoggerProvider) rollway.O
 		t.Errorf("told %s", text)
 	}
 }
+
+// TestOutputForgetsDroppedRecords: a record whose line never comes is replaced by a later
+// one, and is not emitted after that.
+func TestOutputForgetsDroppedRecords(t *testing.T) {
+	p, e := newProvider(t)
+	out := otellog.NewOutput(p, otellog.Options{})
+	enc := out.Encoder.(rollway.Custom)
+	var lines [][]byte
+	for i := range 1025 {
+		lines = append(lines, enc.AppendLine(nil, &rollway.Record{Message: fmt.Sprint("m", i)}))
+	}
+	for i, want := range map[int]string{0: "", 1: "m1", 1024: "m1024"} {
+		_, err := out.Writer.Write(append(lines[i], '\n'))
+		if (err != nil) != (want == "") {
+			t.Errorf("record %d: %v", i, err)
+		}
+		if want != "" {
+			if r := e.one(t); r.Body().AsString() != want {
+				t.Errorf("record %d: got %s", i, r.Body().AsString())
+			}
+		}
+	}
+	if _, err := out.Writer.Write(lines[1]); err == nil {
+		t.Error("a record is emitted twice")
+	}
+}
+
+// TestOutputOfAValueThatLogs: a value may log to the Logger that writes it.
+func TestOutputOfAValueThatLogs(t *testing.T) {
+	p, e := newProvider(t)
+	l := newLogger(t, rollway.Options{Outputs: []rollway.Output{otellog.NewOutput(p, otellog.Options{})}})
+	l.Info(t.Context(), "outer", slog.Any("v", logsTo{l}))
+	records := e.take()
+	if len(records) != 2 || records[0].Body().AsString() != "inner" || records[1].Body().AsString() != "outer" {
+		t.Errorf("got %v", records)
+	}
+}
+
+type logsTo struct{ l *rollway.Logger }
+
+func (v logsTo) LogValue() slog.Value {
+	v.l.Info(context.Background(), "inner")
+	return slog.StringValue("seen")
+}
