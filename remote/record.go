@@ -18,7 +18,7 @@ type record struct {
 	time     time.Time
 	level    slog.Level
 	hasLevel bool
-	msg      []byte // JSON string without its quotes; nil if there is none
+	msg      []byte // JSON string without its quotes, or nil
 	stamped  bool   // there is a field "@timestamp"
 	fields   []field
 
