@@ -1,7 +1,5 @@
-// Package collector puts the collector together: events come in through package
-// receive, are kept by package journal, and are found through package query.
-// What is here is the wiring, the life of the whole, its health and its
-// metrics.
+// Package collector composes the collector: events come in through package receiver, are
+// kept by package journal, and are found through package query.
 package collector
 
 import (
@@ -10,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,9 +55,8 @@ type Collector struct {
 	closed  error // set by closing
 }
 
-// New opens the journal below cfg.Data, repairs what a crash left in it, and
-// listens. The caller calls Run, or Close instead.
-// log gets what the collector has to say of itself; nil means nobody does.
+// New opens the journal below cfg.Data, repairs what a crash left in it, and listens. The
+// caller calls Run, or else Close. log gets what the collector reports; nil discards it.
 func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -131,6 +129,11 @@ func (c *Collector) GRPCAddr() net.Addr {
 	return c.grpc.Addr()
 }
 
+// webListeners are those of HTTP and gRPC.
+func (c *Collector) webListeners() []net.Listener {
+	return slices.DeleteFunc([]net.Listener{c.http, c.grpc}, func(l net.Listener) bool { return l == nil })
+}
+
 // Stats is what the parts count. Each is consistent in itself.
 type Stats struct {
 	Receive receiver.Stats
@@ -158,8 +161,8 @@ func (c *Collector) Stats() Stats {
 }
 
 // Run serves until ctx ends or a listener fails, then stops: no more is
-// accepted, kept connections have timeouts.linger for a last request, what was taken
-// up is answered within timeouts.shutdown, and the journal is synced and closed. It returns nil if all of that went well.
+// accepted, kept connections have timeouts.linger for a last request, what was taken up is
+// answered within timeouts.shutdown, and the journal is synced and closed.
 func (c *Collector) Run(ctx context.Context) error {
 	if c.running.Swap(true) {
 		return errors.New("collector: Run was called before")
@@ -168,10 +171,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	serveCtx, stopServing := context.WithCancel(context.Background())
 	defer stopServing()
-	for _, l := range []net.Listener{c.http, c.grpc} {
-		if l == nil {
-			continue
-		}
+	for _, l := range c.webListeners() {
 		serving.Go(func() {
 			if err := c.server.Serve(l); err != nil {
 				failed <- fmt.Errorf("serve HTTP: %w", err)
@@ -220,10 +220,8 @@ func (c *Collector) close() error {
 		if c.server != nil {
 			c.server.Close() // shut down already if it was served
 		}
-		for _, l := range []net.Listener{c.http, c.grpc} {
-			if l != nil {
-				l.Close() // closed already if it was served
-			}
+		for _, l := range c.webListeners() {
+			l.Close() // closed already if it was served
 		}
 		for _, e := range c.listeners {
 			e.close() // likewise

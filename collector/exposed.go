@@ -6,9 +6,9 @@ import "net"
 func (c *Collector) warnOpen() {
 	now := c.state.Load()
 	mutual := now.tls != nil && now.tls.ClientCAs != nil
-	for _, l := range []net.Listener{c.http, c.grpc} {
+	for _, l := range c.webListeners() {
 		switch {
-		case l == nil || !reachable(l.Addr()):
+		case !reachable(l.Addr()):
 		case now.tokens == nil && !mutual:
 			c.log.Warn("OPEN TO THE NETWORK: anybody who reaches this address can write logs here, and read all of them; "+
 				"set access.tokens, or listen on 127.0.0.1", "address", l.Addr().String())

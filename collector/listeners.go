@@ -120,10 +120,8 @@ func ofTenant(name string) receiver.Sender {
 
 // TCPAddr is where NDJSON over TCP is taken; nil: nowhere.
 func (c *Collector) TCPAddr() net.Addr {
-	for _, e := range c.listeners {
-		if e.key == "listen_tcp" {
-			return e.addr
-		}
+	for _, addr := range c.addrs("listen_tcp") {
+		return addr
 	}
 	return nil
 }

@@ -19,9 +19,6 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 )
 
-// What is here are the steps of New; each may fail, and Close then gives back what
-// those before it have taken.
-
 // listen listens wherever the configuration says.
 func (c *Collector) listen() (err error) {
 	if c.http, err = listen("listen", c.config.Listen); err != nil {
@@ -133,8 +130,7 @@ func (c *Collector) openServer() {
 	})
 }
 
-// orNever turns 0, no limit in a configuration, into what does
-// so for package normalize.
+// orNever turns 0, no limit in a configuration, into normalize's value for that.
 func orNever(d time.Duration) time.Duration { return cmp.Or(d, -1) }
 
 // listen listens on addr; key names the setting it came from.

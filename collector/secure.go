@@ -13,7 +13,7 @@ import (
 )
 
 // serverTLS returns what the HTTP server is to speak; nil: plain HTTP. Each
-// handshake uses what is in force when it begins.
+// handshake uses the state in force when it begins.
 func serverTLS(now *atomic.Pointer[state]) *tls.Config {
 	if now.Load().tls == nil {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"os"
 
 	"github.com/rollway/rollway/collector/access"
 	"github.com/rollway/rollway/collector/config"
@@ -14,9 +15,9 @@ import (
 	"github.com/rollway/rollway/collector/ulid"
 )
 
-// state is what Reload replaces, as a whole: who may talk to the collector and
-// what is done to events, as read from files. It does not change. A request uses
-// the one that was in force when it began, whatever comes into force meanwhile.
+// state is what Reload replaces as a whole: who may talk to the collector and what is done
+// to events, as read from files. It does not change. A request keeps the state that was in
+// force when it began.
 type state struct {
 	tokens  *access.Keyring // nil: everybody may do everything
 	tls     *tls.Config     // nil: not encrypted
@@ -41,7 +42,11 @@ func loadState(cfg config.Config, ids *ulid.Source) (*state, error) {
 	if s.tls, err = secrets.TLS(cfg.TLS); err != nil {
 		return nil, err
 	}
-	if s.program, err = compileEnrichment(cfg, ids); err != nil {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	if s.program, err = enrich.Compile(cfg.Enrich, cfg.Rules, enrich.Environment{Host: host, IDs: ids}); err != nil {
 		return nil, err
 	}
 	s.policy = receiver.Policy{Admit: s.admit, Client: s.proxies.Client}
@@ -80,11 +85,10 @@ func (s *state) admit(r *http.Request) (receiver.Sender, error) {
 	return token, nil
 }
 
-// Reload reads the files of tokens, certificates and networks again, those that
-// cfg names, and puts them into force all together, with what cfg says of proxies,
-// enrich and rules: no request uses some of the old and some of the new. Other
-// settings cannot change while the collector runs. If one did, or a file cannot be
-// used, the error says which and why, and nothing is changed.
+// Reload reads the files of tokens, certificates and networks that cfg names again and puts
+// them into force all together, with what cfg says of proxies, enrich and rules. Other
+// settings cannot change while the collector runs. If one did, or a file cannot be used,
+// the error says which and why, and nothing is changed.
 func (c *Collector) Reload(cfg config.Config) error {
 	if err := cfg.Check(); err != nil {
 		return err

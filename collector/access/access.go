@@ -1,9 +1,6 @@
-// Package access says who may do what at a collector: tokens, what each of
-// them is good for, and how much it may send.
-//
-// A Keyring holds the tokens of one file. Lookups compare keyed hashes, so
-// that how long one takes tells nothing about a secret, and secrets are in no
-// error, log line or metric: those name tokens.
+// Package access says who may do what at a collector: tokens, their rights, and how much
+// each may send. Lookups compare keyed hashes, so that how long one takes tells nothing
+// about a secret. Errors, log lines and metrics name tokens, never secrets.
 package access
 
 import (
@@ -59,8 +56,8 @@ func (t *Token) Scope() string {
 // "buffered", "synced" or "" for the collector's default.
 func (t *Token) Durability() string { return t.durability }
 
-// Tenant goes into each event, and is whose lines the token's owner may read; "":
-// there is none, and all lines may be read.
+// Tenant goes into each event, and the token's owner reads the lines of that tenant alone;
+// "": all lines.
 func (t *Token) Tenant() string { return t.tenant }
 
 // Extras are what each event gets: its tenant.

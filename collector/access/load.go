@@ -17,8 +17,7 @@ import (
 	"github.com/rollway/rollway/collector/config"
 )
 
-// minSecret is how many bytes a secret has at least: one that can be
-// guessed is of no use.
+// minSecret is how many bytes a secret has at least, so that nobody guesses it.
 const minSecret = 16
 
 // maxFile is far above any list of tokens.

@@ -35,11 +35,11 @@ func New(most int) *Limit {
 // and sinks. Below 4 × spare a quarter is left.
 const spare = 1500
 
-// unlimited is the default where descriptors have no limit.
+// unlimited is the default without a limit on descriptors.
 const unlimited = 1 << 20
 
 // Default is how many connections a limit on descriptors leaves room for. A negative
-// limit means that there is none.
+// limit means no limit.
 func Default(limit int) int {
 	if limit < 0 {
 		return unlimited
@@ -161,15 +161,13 @@ const backlogTime = time.Second
 // close the listener. The system resets the connections that a closed listener has not
 // accepted, and the requests in them.
 func (l *Listener) CloseAfterBacklog() {
-	if l.closing.CompareAndSwap(0, time.Now().UnixNano()) && !l.deadline(time.Now()) { // which wakes Accept
+	if !l.closing.CompareAndSwap(0, time.Now().UnixNano()) {
+		return
+	}
+	d, is := l.Listener.(interface{ SetDeadline(time.Time) error })
+	if !is || d.SetDeadline(time.Now()) != nil { // which wakes Accept
 		l.Close()
 	}
-}
-
-// deadline sets the deadline of Accept. It returns false if there is none.
-func (l *Listener) deadline(t time.Time) bool {
-	d, is := l.Listener.(interface{ SetDeadline(time.Time) error })
-	return is && d.SetDeadline(t) == nil
 }
 
 // If a connection is closed before all was read that its client has sent, it is

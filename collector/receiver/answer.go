@@ -1,9 +1,10 @@
 package receiver
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
@@ -88,10 +89,10 @@ func nothingAccepted(b *normalize.Batch) string {
 	return fmt.Sprintf("nothing was stored, all %d events were rejected; the first: %s", b.RejectedTotal, first)
 }
 
-// limiter lets one log line a second through.
-type limiter struct{ last atomic.Pointer[time.Time] }
-
-func (l *limiter) may() bool {
-	now, last := time.Now(), l.last.Load() // by a clock that nobody sets
-	return (last == nil || now.Sub(*last) >= time.Second) && l.last.CompareAndSwap(last, &now)
+// logSome logs at most one line a second.
+func (r *Receiver) logSome(level slog.Level, msg string, args ...any) {
+	now, last := time.Now(), r.logged.Load() // by a clock that nobody sets
+	if (last == nil || now.Sub(*last) >= time.Second) && r.logged.CompareAndSwap(last, &now) {
+		r.opts.Log.Log(context.Background(), level, msg, args...)
+	}
 }

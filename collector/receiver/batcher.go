@@ -3,6 +3,7 @@ package receiver
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"time"
 
@@ -93,9 +94,7 @@ func (f *batcher) store() error {
 		if !errors.Is(err, ErrNotSynced) {
 			stored, failed = 0, b.Records
 		}
-		if f.r.logged.may() {
-			f.r.opts.Log.Error("store events", "peer", f.peer, "events", b.Records, "error", err)
-		}
+		f.r.logSome(slog.LevelError, "store events", "peer", f.peer, "events", b.Records, "error", err)
 	}
 	f.r.count.events(f.space, stored, failed)
 	f.due = false
@@ -199,7 +198,5 @@ func (f *batcher) fail() {
 }
 
 func (f *batcher) warn(msg string, args ...any) {
-	if f.r.logged.may() {
-		f.r.opts.Log.Warn(msg, append([]any{"peer", f.peer}, args...)...)
-	}
+	f.r.logSome(slog.LevelWarn, msg, append([]any{"peer", f.peer}, args...)...)
 }

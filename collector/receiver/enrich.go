@@ -22,20 +22,11 @@ func (w *workspace) enrichFrom(req *http.Request) {
 	w.enrich(peer)
 }
 
-// client is the address of whose request it is.
+// client is the address of whose request it is; the zero Addr if it has none.
 func (w *workspace) client(req *http.Request) netip.Addr {
-	peer := remote(req)
-	if w.policy.Client == nil {
-		return peer
-	}
-	return w.policy.Client(peer, req.Header)
-}
-
-// remote is the address that a request is from, the zero Addr if it has none.
-func remote(req *http.Request) netip.Addr {
-	if req.RemoteAddr == "" {
-		return netip.Addr{} // an error would be allocated
-	}
 	at, _ := netip.ParseAddrPort(req.RemoteAddr)
-	return at.Addr()
+	if w.policy.Client == nil {
+		return at.Addr()
+	}
+	return w.policy.Client(at.Addr(), req.Header)
 }

@@ -6,12 +6,9 @@ import (
 	"net/http"
 )
 
-// GRPC returns a handler for one method of gRPC without streams, in protocol p:
-// a request of HTTP/2 whose body is five bytes and one message. Protocol.Decode gets
-// the message. Answer sets the trailers; the status of
-// HTTP is 200 whatever Code is. So messages have the same limits, budget and
-// codings as bodies have elsewhere, and the budget is taken before they are
-// read.
+// GRPC returns a handler for one unary method of gRPC in protocol p, whose Decode gets the
+// message and whose Answer sets the trailers; the status of HTTP is always 200. Messages
+// have the same limits, budget and codings as bodies have elsewhere.
 func (r *Receiver) GRPC(p Protocol) http.Handler {
 	return &endpoint{Receiver: r, protocol: p, methods: onlyPost, grpc: true}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -196,14 +197,10 @@ func (r *Receiver) judge(err error, w *workspace) (f failure, stored bool) {
 	case errors.Is(err, ErrKeyReused):
 		return failure{code: http.StatusUnprocessableEntity, text: "this " + KeyHeader + " was given to another request, of another number of events; nothing of this one was stored"}, false
 	case errors.Is(err, ErrFull):
-		if r.logged.may() {
-			r.opts.Log.Warn("store is full, requests are refused", "error", err)
-		}
+		r.logSome(slog.LevelWarn, "store is full, requests are refused", "error", err)
 		return refuse(http.StatusServiceUnavailable, "the journal is full; nothing of this request was stored, send it again after 1 s"), false
 	}
-	if r.logged.may() {
-		r.opts.Log.Error("store events", "events", w.batch.Records, "error", err)
-	}
+	r.logSome(slog.LevelError, "store events", "events", w.batch.Records, "error", err)
 	if !errors.Is(err, ErrNotSynced) {
 		return refuse(http.StatusInternalServerError, "the events could not be stored; the collector's log says why"), false
 	}

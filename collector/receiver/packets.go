@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"runtime/debug"
@@ -99,9 +100,7 @@ func (s *packets) read(conn *net.UDPConn) error {
 				conn.SetReadDeadline(time.Now().Add(packetRead))
 				continue
 			}
-			if s.r.logged.may() {
-				s.r.opts.Log.Warn("read datagram", "error", err)
-			}
+			s.r.logSome(slog.LevelWarn, "read datagram", "error", err)
 			time.Sleep(firstWait)
 			continue
 		}
@@ -115,8 +114,8 @@ func (s *packets) read(conn *net.UDPConn) error {
 			s.WireBytes += uint64(n)
 			s.UnpackedBytes += uint64(n)
 		})
-		if more > 0 && s.r.logged.may() {
-			s.r.opts.Log.Warn("the system has dropped datagrams, as they came faster than they can be stored", "count", more, "address", s.peer)
+		if more > 0 {
+			s.r.logSome(slog.LevelWarn, "the system has dropped datagrams, as they came faster than they can be stored", "count", more, "address", s.peer)
 		}
 		s.put(buf[:n], peer)
 		if !last.IsZero() && time.Now().Before(last) {

@@ -31,6 +31,7 @@ package receiver
 import (
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
@@ -102,7 +103,7 @@ type Receiver struct {
 	others  budget // what others than bodies may
 	spaces  pool.Pool[*workspace]
 	count   counters
-	logged  limiter
+	logged  atomic.Pointer[time.Time] // when logSome last logged
 
 	pending pending
 }

@@ -122,11 +122,8 @@ func (c *Chunk) Acquire(n int) bool {
 	return true
 }
 
-// Reject counts one event as rejected, for one of normalize's reasons; detail
-// tells a human what was found and what was expected.
-func (c *Chunk) Reject(reason, detail string) { c.RejectRaw(reason, detail, nil) }
-
-// RejectRaw is Reject for an event that was sent as raw.
+// RejectRaw counts one event, sent as raw, as rejected for one of normalize's reasons;
+// detail tells a human what was found and what was expected.
 func (c *Chunk) RejectRaw(reason, detail string, raw []byte) {
 	b := c.Norm.Build(c.Batch, c.Received)
 	b.Raw(raw)

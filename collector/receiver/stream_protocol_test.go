@@ -34,7 +34,7 @@ func (counted) Decode(c *Chunk) (taken int, err error) {
 			}
 			taken++
 		case size > 9:
-			c.Reject(normalize.ReasonSyntax, "not a digit")
+			c.RejectRaw(normalize.ReasonSyntax, "not a digit", nil)
 			taken++
 		case len(data) <= size:
 			return taken, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"runtime/debug"
@@ -12,12 +13,9 @@ import (
 	"time"
 )
 
-// ServeTCP takes NDJSON from the connections of ln as ServeStream does.
-//
-// A line may hold what a line of an HTTP body may. One longer than
-// Limits.MaxEventBytes is skipped and counted as too_large, and the connection
-// goes on. The last line needs no line end if it is whole; otherwise it counts
-// as torn.
+// ServeTCP takes NDJSON from the connections of ln as ServeStream does. A line longer than
+// Limits.MaxEventBytes is skipped and counted as too_large. The last line needs no line
+// end if it is whole; otherwise it counts as torn.
 func (r *Receiver) ServeTCP(ctx context.Context, ln net.Listener) error {
 	return r.ServeStream(ctx, ln, ndjson{r.opts.Limits.MaxEventBytes}, nil)
 }
@@ -27,12 +25,9 @@ func (r *Receiver) ServeTCP(ctx context.Context, ln net.Listener) error {
 // Once ctx has ended it reads no more, stores the whole events it has read, for
 // at most Options.DrainTimeout if the store is full, and returns nil.
 //
-// A connection that begins as TLS or HTTP does is closed. While the store is
-// full the connection is not read, so its sender blocks, and no event that was
-// read is dropped. Any other error of the store closes the connection; the
-// events read with it count as failed.
-//
-// All events are those of from, of whom Tenant and Extras are asked; nil: nobody knows.
+// A connection that begins as TLS or HTTP does is closed, and so is one whose events the
+// store fails on, unless it is full: then the sender blocks. All events are those of from,
+// of whom Tenant and Extras are asked; nil: nobody knows.
 func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamProtocol, from Sender) error {
 	defer ln.Close()
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
@@ -55,9 +50,7 @@ func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamPro
 		if err != nil {
 			// Out of descriptors, or the peer was gone already.
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			if r.logged.may() {
-				r.opts.Log.Warn("accept connection", "error", err, "again in", pause)
-			}
+			r.logSome(slog.LevelWarn, "accept connection", "error", err, "again in", pause)
 			select {
 			case <-time.After(pause):
 			case <-ctx.Done():
@@ -69,9 +62,7 @@ func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamPro
 			open.Add(-1)
 			r.count.add(func(s *Stats) { s.ConnectionsRefused++ }) // before the peer can know
 			c.Close()
-			if r.logged.may() {
-				r.opts.Log.Warn("connection refused, too many are open", "limit", r.opts.MaxConns, "peer", c.RemoteAddr().String())
-			}
+			r.logSome(slog.LevelWarn, "connection refused, too many are open", "limit", r.opts.MaxConns, "peer", c.RemoteAddr().String())
 			continue
 		}
 		r.count.add(func(s *Stats) { s.Connections++; s.ConnectionsTotal++ })

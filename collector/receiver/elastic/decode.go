@@ -51,7 +51,7 @@ var opNames = [...]string{"index", "create", "update", "delete"}
 type decoder struct {
 	wire.Event
 	note  []byte
-	index []byte // of the path, as JSON; empty if there is none
+	index []byte // of the path, as JSON; or empty
 	line  int    // from 1
 	act   action
 }
@@ -60,8 +60,8 @@ type decoder struct {
 type action struct {
 	op    op
 	meta  []byte // the object
-	index []byte // a JSON string; nil if there is none
-	id    []byte // a JSON string or number; nil if there is none
+	index []byte // a JSON string, or nil
+	id    []byte // a JSON string or number, or nil
 }
 
 var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
@@ -149,7 +149,7 @@ func (d *decoder) items(rest []byte) error {
 	return nil
 }
 
-// cut returns the next line without its end, nil if there is none.
+// cut returns the next line without its end, or nil.
 func (d *decoder) cut(b []byte) (line, rest []byte) {
 	if len(b) == 0 {
 		return nil, nil
@@ -279,7 +279,7 @@ var nameIndex = []byte("_index")
 //	1 byte   op
 //	1 byte   what became of it: one of the constants below
 //	         the index: its length, itself; a length of 0 is the path's
-//	         the id: its length, itself; a length of 0: no id
+//	         the id: its length, itself; a length of 0 says that it has none
 //
 // where a length is a uvarint and names are JSON.
 const (

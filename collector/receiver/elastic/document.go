@@ -16,8 +16,7 @@ type nestedSlot struct {
 	slot   normalize.Slot
 }
 
-// nested are the objects of the Elastic Common Schema with slots for one member
-// or two.
+// nested are the members of objects of the Elastic Common Schema that have slots.
 var nested = [...]nestedSlot{
 	{"log", "level", []byte("log.level"), normalize.Level},
 	{"log", "logger", []byte("log.logger"), normalize.Logger},

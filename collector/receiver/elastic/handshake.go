@@ -12,12 +12,10 @@ const version = "8.17.0"
 // Prefix is a path below which a client may also look for an Elasticsearch.
 const Prefix = "/elastic"
 
-// Handshake answers what clients ask of an Elasticsearch beside taking
-// documents: who it is, its license and health, whether an index, a template, a
-// policy or a pipeline is there (it is: lines need none) and to set one up
-// (nothing is done). Other requests go to next. The root of the server, where
-// clients ask who it is and people look for a page, is asked for such a page
-// unless the request comes from a client.
+// Handshake answers what clients ask of an Elasticsearch beside taking documents: who it
+// is, its license and health, and whether an index, a template, a policy or a pipeline is
+// there: it is, and to set one up does nothing. Other requests go to next, and so do those
+// for the root that no client makes, as people look for a page there.
 func Handshake(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, below := strings.CutPrefix(r.URL.Path, Prefix)

@@ -49,7 +49,7 @@ type message struct {
 	numbers [13]*field // of fields, by number
 }
 
-// byNumber returns the field of a number and a type; nil if there is none.
+// byNumber returns the field of a number and a type, or nil.
 func (m *message) byNumber(num protowire.Number, typ protowire.Type) *field {
 	if int(num) >= len(m.numbers) {
 		return nil
@@ -61,8 +61,8 @@ func (m *message) byNumber(num protowire.Number, typ protowire.Type) *field {
 	return f
 }
 
-// lookup returns the field of a name, in the protocol's lowerCamelCase
-// or with underscores as some write it; nil if there is none.
+// lookup returns the field of a name, in lowerCamelCase as the protocol has it
+// or with underscores as some write it, or nil.
 func (m *message) lookup(name []byte) *field {
 	for i := range m.fields {
 		if m.fields[i].name == string(name) {

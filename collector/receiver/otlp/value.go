@@ -231,7 +231,7 @@ func (r *reader) jsonPair(at int, as named) (end int, err error) {
 
 // keyValue is a KeyValue.
 type keyValue struct {
-	key      []byte // a string; nil: there is none
+	key      []byte // a string; or nil
 	value    part
 	hasValue bool
 	end      int // in JSON

@@ -104,7 +104,7 @@ func isID(name, value []byte) bool {
 }
 
 // lastException returns the exception that was seen by the program, which
-// comes last, and how many there are; nil if there is none.
+// comes last, and how many there are, or nil.
 func lastException(value []byte) (last []byte, values jsonwalk.Walk, n int) {
 	list := value
 	if wire.IsObject(value) {

@@ -19,12 +19,7 @@ func (d *decoder) keepKind(kind string) {
 }
 
 // Reread implements receiver.Rereader.
-func (envelope) Reread(q *receiver.Request, context []byte) error { return reread(q, context) }
-
-// Reread implements receiver.Rereader.
-func (store) Reread(q *receiver.Request, context []byte) error { return reread(q, context) }
-
-func reread(q *receiver.Request, context []byte) error {
+func (answerer) Reread(q *receiver.Request, context []byte) error {
 	if string(context) != kindLog {
 		return decode(q, (*decoder).single)
 	}

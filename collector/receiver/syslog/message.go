@@ -40,7 +40,7 @@ func (m *message) parse(msg []byte, received time.Time, zone *time.Location) {
 	m.text = bytes.TrimPrefix(m.text, byteOrderMark)
 }
 
-// priority reads <n>; rest is nil if there is none.
+// priority reads <n>; rest is nil without one.
 func priority(msg []byte) (n int, rest []byte) {
 	if len(msg) < 3 || msg[0] != '<' {
 		return 0, nil
@@ -232,7 +232,7 @@ func (m *message) parse3164(rest []byte, received time.Time, zone *time.Location
 
 const maxTag = 128
 
-// tag reads "name: ", "name[id]: " or "name[id] "; app is nil if there is none.
+// tag reads "name: ", "name[id]: " or "name[id] "; app is nil without one.
 func tag(b []byte) (app, id, after []byte) {
 	i := 0
 	for i < len(b) && i < maxTag && b[i] > ' ' && b[i] != ':' && b[i] != '[' && b[i] < 0x7f {

@@ -8,8 +8,8 @@ import (
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-// Object returns the object that text, which is called what, consists of. Otherwise it
-// says why it is not one: by one of normalize's reasons, and for a human.
+// Object returns the object that text, which is called what, consists of. An error comes
+// with one of normalize's reasons.
 func Object(text []byte, what string) (object []byte, reason string, err error) {
 	object, err = Value(text)
 	switch {

@@ -146,7 +146,7 @@ func (j *JSON) Skip(at int) (end int, err error) {
 	return end, nil
 }
 
-// Kind returns the byte that the value at an offset begins with; 0: there is none.
+// Kind returns the byte that the value at an offset begins with; or 0.
 func (j *JSON) Kind(at int) byte {
 	if at >= len(j.Body) {
 		return 0
@@ -163,7 +163,7 @@ func (j *JSON) After(token string, at int) (end int) {
 	return at + len(token)
 }
 
-// StringEnd returns the end of the string at an offset, or -1 if there is none.
+// StringEnd returns the end of the string at an offset, or -1.
 func (j *JSON) StringEnd(at int) (end int) {
 	if at < 0 || j.Body[at] != '"' {
 		return -1

@@ -73,7 +73,7 @@ func Members(object []byte) jsonwalk.Walk { return jsonwalk.Members(object, 0) }
 // Elements walks through an array that is known to be valid.
 func Elements(array []byte) jsonwalk.Walk { return jsonwalk.Elements(array, 0) }
 
-// Get returns the value of the first member with the name, nil if there is none.
+// Get returns the value of the first member with the name, or nil.
 func Get(object []byte, name string) []byte {
 	for w := Members(object); w.Next(); {
 		if w.Is(name) {
