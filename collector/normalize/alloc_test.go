@@ -2,6 +2,7 @@ package normalize
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -105,76 +106,44 @@ func TestManyNamesCostNoMoreEach(t *testing.T) {
 // article's struct with its map, and into the same with raw metadata.
 func BenchmarkArticle(b *testing.B) {
 	body := articleBody(100)
-	perEvent := func(b *testing.B) {
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/event")
+	run := func(name string, body []byte, read func(body []byte) error) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := read(body); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/event")
+		})
 	}
-	b.Run("normalize", func(b *testing.B) {
-		b.SetBytes(int64(len(body)))
-		b.ReportAllocs()
-		n, batch := New(Limits{}), new(Batch)
-		for b.Loop() {
-			batch.Reset()
-			if err := n.Body(batch, body, received); err != nil || batch.Records != 100 {
-				b.Fatal(err)
-			}
+	n, batch := New(Limits{}), new(Batch)
+	normalize := func(body []byte) error {
+		batch.Reset()
+		if err := n.Body(batch, body, received); err != nil || batch.Records != 100 {
+			return fmt.Errorf("%d records, %w", batch.Records, err)
 		}
-		perEvent(b)
-	})
-	b.Run("normalize-ndjson", func(b *testing.B) {
-		body := []byte(strings.Repeat(article+"\n", 100))
-		b.SetBytes(int64(len(body)))
-		b.ReportAllocs()
-		n, batch := New(Limits{}), new(Batch)
-		for b.Loop() {
-			batch.Reset()
-			if err := n.Body(batch, body, received); err != nil || batch.Records != 100 {
-				b.Fatal(err)
-			}
-		}
-		perEvent(b)
-	})
-	b.Run("encoding-json", func(b *testing.B) {
-		type event struct {
-			Service   string         `json:"service"`
-			Level     string         `json:"level"`
-			Message   string         `json:"message"`
-			Timestamp string         `json:"timestamp"`
-			TraceID   string         `json:"trace_id"`
-			Metadata  map[string]any `json:"metadata"`
-		}
-		b.SetBytes(int64(len(body)))
-		b.ReportAllocs()
-		for b.Loop() {
-			var events []event
-			if err := json.Unmarshal(body, &events); err != nil {
-				b.Fatal(err)
-			}
-			if _, err := json.Marshal(events); err != nil {
-				b.Fatal(err)
-			}
-		}
-		perEvent(b)
-	})
-	b.Run("encoding-json-raw", func(b *testing.B) {
-		type event struct {
-			Service   string          `json:"service"`
-			Level     string          `json:"level"`
-			Message   string          `json:"message"`
-			Timestamp string          `json:"timestamp"`
-			TraceID   string          `json:"trace_id"`
-			Metadata  json.RawMessage `json:"metadata"`
-		}
-		b.SetBytes(int64(len(body)))
-		b.ReportAllocs()
-		for b.Loop() {
-			var events []event
-			if err := json.Unmarshal(body, &events); err != nil {
-				b.Fatal(err)
-			}
-			if _, err := json.Marshal(events); err != nil {
-				b.Fatal(err)
-			}
-		}
-		perEvent(b)
-	})
+		return nil
+	}
+	run("normalize", body, normalize)
+	run("normalize-ndjson", []byte(strings.Repeat(article+"\n", 100)), normalize)
+	run("encoding-json", body, decodeAndEncode[map[string]any])
+	run("encoding-json-raw", body, decodeAndEncode[json.RawMessage])
+}
+
+func decodeAndEncode[Metadata any](body []byte) error {
+	var events []struct {
+		Service   string   `json:"service"`
+		Level     string   `json:"level"`
+		Message   string   `json:"message"`
+		Timestamp string   `json:"timestamp"`
+		TraceID   string   `json:"trace_id"`
+		Metadata  Metadata `json:"metadata"`
+	}
+	if err := json.Unmarshal(body, &events); err != nil {
+		return err
+	}
+	_, err := json.Marshal(events)
+	return err
 }

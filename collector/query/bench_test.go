@@ -94,7 +94,7 @@ var sink int
 
 // BenchmarkServeQuery asks a real journal of 64 MiB over HTTP, nothing found.
 func BenchmarkServeQuery(b *testing.B) {
-	s := openJournal(b, journalDefaults)
+	s := openStore(b, journal.Options{})
 	batch := journal.Batch{Lines: bytes.Repeat([]byte(benchLine), 1000), Records: 1000}
 	batch.MinTime, batch.MaxTime = timesOf([]string{benchLine})
 	total := 0

@@ -35,7 +35,7 @@ func (s *sawClosed) Write(p []byte) (int, error) {
 // A stream of HTTP/2 does not keep a body that nobody reads for as long as its
 // answer lasts. In HTTP/1 it stays with the system.
 func TestUnreadBody(t *testing.T) {
-	a, _ := serve(t, openJournal(t, journalDefaults), Options{})
+	a, _ := serve(t, newStore(t), Options{})
 	for path, h := range map[string]http.HandlerFunc{"/api/tail": a.ServeTail, "/api/query": a.ServeQuery} {
 		for _, major := range []int{1, 2} {
 			body := &closable{Reader: strings.NewReader("x")}

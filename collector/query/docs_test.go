@@ -24,7 +24,7 @@ func TestManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &memory{}
+	m := newStore(t)
 	m.add(t, strings.Split(strings.TrimSpace(string(sample)), "\n")...)
 	_, base := serve(t, m, Options{})
 	text, err := os.ReadFile(manual)

@@ -87,7 +87,7 @@ func TestManyTerms(t *testing.T) {
 
 // What a request adds to the largest expression does not count for a term of it.
 func TestManyTermsWithin(t *testing.T) {
-	a, err := over(&memory{}, Options{})
+	a, err := over(newStore(t), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func (c *slowClient) Write(p []byte) (int, error) {
 }
 
 // searched has a new API over m answer a query, to a client.
-func searched(t *testing.T, m *memory, o Options, ctx context.Context, params string, take func()) (*httptest.ResponseRecorder, Stats) {
+func searched(t *testing.T, m *store, o Options, ctx context.Context, params string, take func()) (*httptest.ResponseRecorder, Stats) {
 	t.Helper()
 	a, err := over(m, o)
 	if err != nil {
@@ -41,7 +41,8 @@ func searched(t *testing.T, m *memory, o Options, ctx context.Context, params st
 // A query that has searched for SearchTime ends, and says where it can go on.
 func TestSearchTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &memory{before: func(uint64) error { time.Sleep(time.Second); return nil }}
+		m := newStore(t)
+		m.before = func(uint64) error { time.Sleep(time.Second); return nil }
 		all := numbered(t, m, 300, 10)
 		begin := time.Now()
 		w, _ := searched(t, m, Options{SearchTime: 10 * time.Second}, t.Context(), "", func() {})
@@ -69,7 +70,8 @@ func TestSearchTime(t *testing.T) {
 // The time that its client takes for an answer is no part of it.
 func TestSearchTimeWithoutTheClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &memory{before: func(uint64) error { time.Sleep(100 * time.Millisecond); return nil }}
+		m := newStore(t)
+		m.before = func(uint64) error { time.Sleep(100 * time.Millisecond); return nil }
 		all := numbered(t, m, 300, 10)
 		begin := time.Now()
 		w, _ := searched(t, m, Options{SearchTime: 10 * time.Second}, t.Context(), "", func() { time.Sleep(20 * time.Second) })
@@ -84,7 +86,7 @@ func TestSearchTimeWithoutTheClients(t *testing.T) {
 
 // The search ends soon after its client has gone, also within a frame.
 func TestSearchEndsWithItsClient(t *testing.T) {
-	m := &memory{}
+	m := newStore(t)
 	const many = 50_000
 	numbered(t, m, many, many)
 	ctx, gone := context.WithCancel(t.Context())

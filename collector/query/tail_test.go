@@ -3,6 +3,7 @@ package query
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // event is one server-sent event, or a block without data: then data is empty.
@@ -103,132 +107,126 @@ func (e *events) want(first int, lines ...string) {
 }
 
 func TestTail(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
-		all := numbered(t, s, 20, 5)
-		a, base := serve(t, s, Options{})
+	s := newStore(t)
+	all := numbered(t, s, 20, 5)
+	a, base := serve(t, s, Options{})
 
-		atEnd := openTail(t, base, "", "")
-		fromStart := openTail(t, base, "?from=0", "")
-		fromMiddle := openTail(t, base, "?from=7", "")
-		since := openTail(t, base, "?since=2026-05-28T00:00:18Z", "")
-		warnings := openTail(t, base, "?from=0&q=level%3E%3Dwarn", "")
-		resumed := openTail(t, base, "?from=0", "12")
-		fromStart.want(0, all...)
-		fromMiddle.want(7, all[7:]...)
-		since.want(18, all[18:]...)
-		warnings.want(0, all[0])
-		warnings.want(10, all[10])
-		resumed.want(13, all[13:]...)
+	atEnd := openTail(t, base, "", "")
+	fromStart := openTail(t, base, "?from=0", "")
+	fromMiddle := openTail(t, base, "?from=7", "")
+	since := openTail(t, base, "?since=2026-05-28T00:00:18Z", "")
+	warnings := openTail(t, base, "?from=0&q=level%3E%3Dwarn", "")
+	resumed := openTail(t, base, "?from=0", "12")
+	fromStart.want(0, all...)
+	fromMiddle.want(7, all[7:]...)
+	since.want(18, all[18:]...)
+	warnings.want(0, all[0])
+	warnings.want(10, all[10])
+	resumed.want(13, all[13:]...)
 
-		live := []string{testLine(30, "INFO", "live"), testLine(31, "WARN", "live")}
-		s.add(t, live...)
-		for _, e := range []*events{atEnd, fromStart, fromMiddle, since, resumed} {
-			e.want(20, live...)
-		}
-		warnings.want(21, live[1])
-		if n := a.Stats().RunningTails; n != 6 {
-			t.Errorf("%d tails run", n)
-		}
-		for _, e := range []*events{atEnd, fromStart, fromMiddle, since, warnings, resumed} {
-			e.resp.Body.Close()
-		}
-		waitFor(t, "the tails' end", func() bool { return a.Stats().RunningTails == 0 })
-	})
+	live := []string{testLine(30, "INFO", "live"), testLine(31, "WARN", "live")}
+	s.add(t, live...)
+	for _, e := range []*events{atEnd, fromStart, fromMiddle, since, resumed} {
+		e.want(20, live...)
+	}
+	warnings.want(21, live[1])
+	if n := a.Stats().RunningTails; n != 6 {
+		t.Errorf("%d tails run", n)
+	}
+	for _, e := range []*events{atEnd, fromStart, fromMiddle, since, warnings, resumed} {
+		e.resp.Body.Close()
+	}
+	waitFor(t, "the tails' end", func() bool { return a.Stats().RunningTails == 0 })
 }
 
 // TestTailResumes cuts a client off again and again while lines arrive, and
 // checks that it gets each line once and in order.
 func TestTailResumes(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
-		const n, size = 3000, 10
-		_, base := serve(t, s, Options{Heartbeat: 5 * time.Millisecond})
-		var adding sync.WaitGroup
-		adding.Go(func() {
-			for i := 0; i < n; i += size {
-				var lines []string
-				for k := range size {
-					lines = append(lines, testLine(i+k, []string{"INFO", "WARN"}[k%2], "x"))
-				}
-				s.add(t, lines...)
+	s := newStore(t)
+	const n, size = 3000, 10
+	_, base := serve(t, s, Options{Heartbeat: 5 * time.Millisecond})
+	var adding sync.WaitGroup
+	adding.Go(func() {
+		for i := 0; i < n; i += size {
+			var lines []string
+			for k := range size {
+				lines = append(lines, testLine(i+k, []string{"INFO", "WARN"}[k%2], "x"))
 			}
-		})
-		r := rand.New(rand.NewPCG(1, 2))
-		want, lastID, connections := 1, "", 0
-		for want < n {
-			e := openTail(t, base, "?from=0&q=level%3Dwarn", lastID)
-			connections++
-			for range 1 + r.IntN(200) {
-				ev := e.block()
-				if ev.name != "" {
-					t.Fatalf("unexpected %+v", ev)
-				}
-				if ev.data != "" {
-					if line := testLine(want, "WARN", "x"); ev.data != line || ev.id != fmt.Sprint(want) {
-						t.Fatalf("got %+v, want offset %d", ev, want)
-					}
-					want += 2
-				}
-				if want >= n {
-					break
-				}
-			}
-			lastID = e.last
-			e.resp.Body.Close()
-		}
-		adding.Wait()
-		if connections < 5 {
-			t.Errorf("only %d connections: the test proves little", connections)
+			s.add(t, lines...)
 		}
 	})
+	r := rand.New(rand.NewPCG(1, 2))
+	want, lastID, connections := 1, "", 0
+	for want < n {
+		e := openTail(t, base, "?from=0&q=level%3Dwarn", lastID)
+		connections++
+		for range 1 + r.IntN(200) {
+			ev := e.block()
+			if ev.name != "" {
+				t.Fatalf("unexpected %+v", ev)
+			}
+			if ev.data != "" {
+				if line := testLine(want, "WARN", "x"); ev.data != line || ev.id != fmt.Sprint(want) {
+					t.Fatalf("got %+v, want offset %d", ev, want)
+				}
+				want += 2
+			}
+			if want >= n {
+				break
+			}
+		}
+		lastID = e.last
+		e.resp.Body.Close()
+	}
+	adding.Wait()
+	if connections < 5 {
+		t.Errorf("only %d connections: the test proves little", connections)
+	}
 }
 
 // TestHeartbeat checks that a quiet tail sends comments, and that the id moves on
 // over lines that do not match.
 func TestHeartbeat(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
-		numbered(t, s, 20, 5)
-		_, base := serve(t, s, Options{Heartbeat: 20 * time.Millisecond})
-		e := openTail(t, base, "?from=0&q=absent", "")
-		// One that comes before the last line is read has the id up to there.
-		for id := ""; id != "19"; {
-			ev := e.block()
-			if id = ev.id; !ev.comment || ev.data != "" || !slices.Contains([]string{"4", "9", "14", "19"}, id) {
-				t.Fatalf("a heartbeat on the way is %+v", ev)
-			}
+	s := newStore(t)
+	numbered(t, s, 20, 5)
+	_, base := serve(t, s, Options{Heartbeat: 20 * time.Millisecond})
+	e := openTail(t, base, "?from=0&q=absent", "")
+	// One that comes before the last line is read has the id up to there.
+	for id := ""; id != "19"; {
+		ev := e.block()
+		if id = ev.id; !ev.comment || ev.data != "" || !slices.Contains([]string{"4", "9", "14", "19"}, id) {
+			t.Fatalf("a heartbeat on the way is %+v", ev)
 		}
-		if ev := e.block(); !ev.comment || ev.data != "" || ev.id != "" {
-			t.Errorf("the heartbeat after the last line is %+v", ev)
-		}
-		again := openTail(t, base, "", e.last)
-		line := testLine(1, "INFO", "new")
-		s.add(t, line)
-		again.want(20, line)
-	})
+	}
+	if ev := e.block(); !ev.comment || ev.data != "" || ev.id != "" {
+		t.Errorf("the heartbeat after the last line is %+v", ev)
+	}
+	again := openTail(t, base, "", e.last)
+	line := testLine(1, "INFO", "new")
+	s.add(t, line)
+	again.want(20, line)
 }
 
 func TestTailTellsOfGaps(t *testing.T) {
-	m := &memory{}
-	all := numbered(t, m, 20, 5)
-	m.retain(10)
-	_, base := serve(t, m, Options{})
+	s := openStore(t, journal.Options{SegmentBytes: 64 << 10, RetainBytes: 128 << 10, Disk: disktest.NewMem()})
+	all := numbered(t, s, 5000, 50)
+	waitFor(t, "retention", func() bool { return s.First() > 100 && s.Stats().Bytes <= 128<<10 })
+	_, base := serve(t, s, Options{})
 	e := openTail(t, base, "", "2")
-	if ev := e.next(); ev.name != "gap" || ev.id != "9" || ev.data != `{"from":3,"to":10,"missed":7,"reason":"deleted by retention"}` {
-		t.Errorf("got %+v", ev)
+	var gap struct {
+		From, To, Missed uint64
+		Reason           string
 	}
-	e.want(10, all[10:]...)
-
-	ahead := openTail(t, base, "?from=500", "")
-	if ev := ahead.next(); ev.name != "gap" || ev.id != "19" || ev.data != `{"from":500,"to":20,"missed":0,"reason":"the journal was replaced"}` {
-		t.Errorf("got %+v", ev)
+	ev := e.next()
+	if err := json.Unmarshal([]byte(ev.data), &gap); err != nil || ev.name != "gap" || ev.id != fmt.Sprint(gap.To-1) || gap.From != 3 || gap.Missed != gap.To-3 || !strings.Contains(gap.Reason, "deleted by retention") {
+		t.Fatalf("got %+v, %v", ev, err)
 	}
-	line := testLine(21, "INFO", "x")
-	m.add(t, line)
-	ahead.want(20, line)
+	e.want(int(gap.To), all[gap.To:]...)
 }
 
 // TestTailAheadOfAJournal resumes at an offset that a real journal never had.
 func TestTailAheadOfAJournal(t *testing.T) {
-	s := openJournal(t, journalDefaults)
+	s := newStore(t)
 	numbered(t, s, 3, 1)
 	_, base := serve(t, s, Options{})
 	e := openTail(t, base, "", "700")
@@ -241,7 +239,7 @@ func TestTailAheadOfAJournal(t *testing.T) {
 }
 
 func TestTailEnds(t *testing.T) {
-	m := &memory{}
+	m := newStore(t)
 	numbered(t, m, 2, 1)
 	a, base := serve(t, m, Options{})
 	e := openTail(t, base, "", "")
@@ -255,12 +253,12 @@ func TestTailEnds(t *testing.T) {
 
 	_, base = serve(t, m, Options{})
 	e = openTail(t, base, "", "")
-	m.close()
+	m.Close()
 	if ev := e.next(); ev.name != "end" {
 		t.Errorf("after the source's end: %+v", ev)
 	}
 
-	broken := &memory{}
+	broken := newStore(t)
 	numbered(t, broken, 2, 1)
 	failures := 0
 	broken.before = func(uint64) error {
@@ -278,7 +276,7 @@ func TestTailEnds(t *testing.T) {
 }
 
 func TestBadTails(t *testing.T) {
-	_, base := serve(t, &memory{}, Options{MaxTails: 1})
+	_, base := serve(t, newStore(t), Options{MaxTails: 1})
 	get := func(params, lastID string) (int, string, http.Header) {
 		req, _ := http.NewRequest(http.MethodGet, base+"/api/tail"+params, nil)
 		req.Header.Set("Last-Event-ID", lastID)
@@ -307,22 +305,21 @@ func TestBadTails(t *testing.T) {
 // TestSlowTail has one client that never reads: the other one gets everything,
 // and the slow one is cut off.
 func TestSlowTail(t *testing.T) {
-	eachStore(t, func(t *testing.T, s store) {
-		a, base := serve(t, s, Options{WriteTimeout: 2 * time.Second}) // time enough for the fast one on a busy machine
-		conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		fmt.Fprintf(conn, "GET /api/tail?from=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		fast := openTail(t, base, "?from=0", "")
-		waitFor(t, "both tails", func() bool { return a.Stats().RunningTails == 2 })
-		long := strings.Repeat("x", 10<<10)
-		for i := range 2000 {
-			line := testLine(i, "INFO", long)
-			s.add(t, line)
-			fast.want(i, line)
-		}
-		waitFor(t, "the slow tail's end", func() bool { return a.Stats().RunningTails == 1 })
-	})
+	s := newStore(t)
+	a, base := serve(t, s, Options{WriteTimeout: 2 * time.Second}) // time enough for the fast one on a busy machine
+	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /api/tail?from=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	fast := openTail(t, base, "?from=0", "")
+	waitFor(t, "both tails", func() bool { return a.Stats().RunningTails == 2 })
+	long := strings.Repeat("x", 10<<10)
+	for i := range 2000 {
+		line := testLine(i, "INFO", long)
+		s.add(t, line)
+		fast.want(i, line)
+	}
+	waitFor(t, "the slow tail's end", func() bool { return a.Stats().RunningTails == 1 })
 }
