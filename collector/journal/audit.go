@@ -369,12 +369,12 @@ func eachIn(file disk.File, path string, kind recordlog.Kind, first uint64, f fu
 	}
 	var plain []byte
 	s, err := recordlog.Scan(file, path, kind, size, first, math.MaxUint64, func(pos int64, h *recordlog.Frame, body []byte) error {
-		lines, err := linesOf(h, body, &plain, path, pos)
-		if recordlog.IsDamage(err) {
-			return nil // it is left out
+		if what := h.Unknown(); what != "" {
+			return &UnsupportedError{File: path, Pos: pos, What: what}
 		}
+		lines, err := linesOf(h, body, &plain)
 		if err != nil {
-			return err
+			return nil // it is left out
 		}
 		return f(Frame{First: h.First, Records: h.Records, Lines: lines})
 	})

@@ -251,7 +251,7 @@ func (j *Journal) comparePacked(s *segment, p *packer, path string) error {
 	}
 	sum := uint32(0)
 	if err := w.each(j.pause, func(h *recordlog.Frame, frame []byte) error {
-		lines, err := linesOf(h, frame[frameHeaderSize:], &w.plain, path, w.Pos)
+		lines, err := linesOf(h, frame[frameHeaderSize:], &w.plain)
 		sum = recordlog.Extend(sum, lines)
 		return err
 	}); err != nil {

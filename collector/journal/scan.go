@@ -40,23 +40,20 @@ type walker struct {
 // lines returns the lines of the frame h at Pos, valid until the next call on w, and
 // moves past it, even if they are damaged. Other errors leave Pos.
 func (w *walker) lines(h *recordlog.Frame) ([]byte, error) {
-	pos := w.Pos
 	if what := h.Unknown(); what != "" {
-		return nil, &UnsupportedError{File: w.Path(), Pos: pos, What: what}
+		return nil, &UnsupportedError{File: w.Path(), Pos: w.Pos, What: what}
 	}
 	b, err := w.Body(h)
-	if err != nil {
-		return nil, err
+	if err != nil || h.Codec == recordlog.CodecNone {
+		return b[min(h.KeysLen, len(b)):], err
 	}
-	return linesOf(h, b, &w.plain, w.Path(), pos)
+	return linesOf(h, b, &w.plain)
 }
 
-// linesOf returns the lines of the frame h at pos, which has the checked body, valid
-// until plain, the memory for unpacked ones, is used again.
-func linesOf(h *recordlog.Frame, body []byte, plain *[]byte, path string, pos int64) ([]byte, error) {
-	switch what := h.Unknown(); {
-	case what != "":
-		return nil, &UnsupportedError{File: path, Pos: pos, What: what}
+// linesOf returns the lines of the frame h, which has the checked body, valid until plain,
+// the memory for unpacked ones, is used again.
+func linesOf(h *recordlog.Frame, body []byte, plain *[]byte) ([]byte, error) {
+	switch {
 	case h.Codec == recordlog.CodecNone:
 		return body[h.KeysLen:], nil
 	case cap(*plain) > 1<<20:
