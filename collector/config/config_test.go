@@ -191,7 +191,7 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{{"", "", 0}, {"abc", "", 3}, {"", "ab", 2}, {"tail", "tial", 1}, {"serve", "server", 1}, {"query", "qeury", 1}, {"send", "tail", 4}} {
-		if got := Distance(tt.a, tt.b); got != tt.want {
+		if got := distance(tt.a, tt.b); got != tt.want {
 			t.Errorf("%q to %q: %d, want %d", tt.a, tt.b, got, tt.want)
 		}
 	}

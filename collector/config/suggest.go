@@ -10,22 +10,27 @@ import (
 // probably meant to be: the nearest spelling, or the same name in another
 // place.
 func suggestion(section, name string) string {
-	want := strings.ToLower(join(section, name))
 	plain := strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(name))
-	best, bestDistance := "", len(want)/3+2
-	for _, key := range knownKeys() {
-		d := Distance(want, key)
-		if key == plain || strings.HasSuffix(key, "."+plain) {
-			d = min(d, 1)
-		}
-		if d < bestDistance {
-			best, bestDistance = key, d
-		}
-	}
-	if best == "" {
+	known := knownKeys()
+	i := slices.IndexFunc(known, func(key string) bool { return key == plain || strings.HasSuffix(key, "."+plain) })
+	best := ""
+	if i >= 0 {
+		best = known[i]
+	} else if best = Nearest(join(section, name), known); best == "" {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s?", best)
+}
+
+// Nearest returns the word of list that name was probably meant to be, or "".
+func Nearest(name string, list []string) (best string) {
+	limit := len(name)/3 + 2
+	for _, word := range list {
+		if d := distance(strings.ToLower(name), word); d < limit {
+			best, limit = word, d
+		}
+	}
+	return best
 }
 
 // knownKeys lists sections and settings.
@@ -39,9 +44,9 @@ func knownKeys() (keys []string) {
 	return keys
 }
 
-// Distance counts the single-byte insertions, deletions, substitutions and
+// distance counts the single-byte insertions, deletions, substitutions and
 // swaps of neighbours that turn a into b.
-func Distance(a, b string) int {
+func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

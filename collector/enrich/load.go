@@ -80,12 +80,7 @@ func (l *loader) mapping(n *yaml.Node, section string, keys []string, read func(
 
 // nearest is a hint at the key that was probably meant, or at all of them.
 func nearest(name string, keys []string) string {
-	best, distance := "", len(name)/3+2
-	for _, key := range keys {
-		if d := config.Distance(strings.ToLower(name), key); d < distance {
-			best, distance = key, d
-		}
-	}
+	best := config.Nearest(name, keys)
 	if best == "" {
 		return "; there are " + strings.Join(keys, ", ")
 	}

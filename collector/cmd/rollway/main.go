@@ -202,14 +202,14 @@ func find(name string) *command {
 
 // didYouMean suggests the command with the most similar name, if there is one.
 func didYouMean(name string) string {
-	all := commands()
-	nearest := slices.MinFunc(all, func(a, b *command) int {
-		return config.Distance(name, a.name) - config.Distance(name, b.name)
-	})
-	if config.Distance(name, nearest.name) > 2 {
-		return ""
+	var names []string
+	for _, cmd := range commands() {
+		names = append(names, cmd.name)
 	}
-	return fmt.Sprintf(", did you mean %q?", nearest.name)
+	if nearest := config.Nearest(name, names); nearest != "" {
+		return fmt.Sprintf(", did you mean %q?", nearest)
+	}
+	return ""
 }
 
 func overview() string {

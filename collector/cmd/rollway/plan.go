@@ -18,8 +18,8 @@ var planCommand = &command{
 	summary: "choose slabs for a workload",
 	args:    "-rate N -line SIZE -write-latency TIME | -from URL",
 	help: `
-Says how many slabs a slab.Writer needs, and how large, so that no producer waits
-while its destination stalls. It prints the longest stall that is always
+Says how many slabs a slab.Writer needs, and how large, so that no producer
+waits while its destination stalls. It prints the longest stall that is always
 absorbed, the longest that can be absorbed, and whether the destination keeps up
 at all. -slabs and -slab-size evaluate given slabs. docs/PLANNING.md derives the
 figures.
