@@ -61,7 +61,7 @@ func (m *message) byNumber(num protowire.Number, typ protowire.Type) *field {
 	return f
 }
 
-// lookup returns the field of a name, in lowerCamelCase as the protocol has it
+// lookup returns the field of a name, in the protocol's lowerCamelCase
 // or with underscores as some write it, or nil.
 func (m *message) lookup(name []byte) *field {
 	for i := range m.fields {
