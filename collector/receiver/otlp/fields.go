@@ -19,7 +19,6 @@ type part struct {
 type value struct {
 	part          // a message, or what has a length: of a string in JSON with its quotes
 	number uint64 // all else
-	end    int    // in JSON, except of a message
 }
 
 // A visitor gets the fields of a message. It returns the end of a message that it has
@@ -80,10 +79,9 @@ func (r *reader) jsonFields(m *message, at int, visit visitor) (end int, err err
 				return end, err
 			})
 		default:
-			if v, err = r.scalar(f, at); err == nil {
+			if v, end, err = r.scalar(f, at); err == nil {
 				_, err = visit(f, v)
 			}
-			end = v.end
 		}
 		if err != nil {
 			return 0, err
@@ -99,11 +97,11 @@ func (r *reader) jsonFields(m *message, at int, visit visitor) (end int, err err
 
 // scalar reads the value at an offset, of a field that is no message: the bytes of a
 // string with its quotes, or decoded from base64, or else a number.
-func (r *reader) scalar(f *field, at int) (v value, err error) {
-	if v.end, err = r.Skip(at); err != nil {
-		return v, err
+func (r *reader) scalar(f *field, at int) (v value, end int, err error) {
+	if end, err = r.Skip(at); err != nil {
+		return v, 0, err
 	}
-	raw := r.Body[at:v.end]
+	raw := r.Body[at:end]
 	switch first := raw[0]; {
 	case first == '"' && f.kind == ofString:
 		v.bytes = raw
@@ -122,5 +120,5 @@ func (r *reader) scalar(f *field, at int) (v value, err error) {
 	if err != nil {
 		err = r.Invalid(at, fmt.Errorf("%s cannot be %.50q", f.name, raw))
 	}
-	return v, err
+	return v, end, err
 }
