@@ -11,12 +11,28 @@ import (
 	"time"
 )
 
-// tlsConfig is what a handshake with an upstream uses. Its session cache stays until the
-// files change.
+// tlsConfig is what a handshake with an upstream uses. Sessions are kept until the files
+// change.
 func (up *upstream) tlsConfig() *tls.Config {
 	c := up.clientTLS.config.Load().Clone()
 	c.ServerName = cmp.Or(c.ServerName, up.host)
+	c.ClientSessionCache = sessions{c.ClientSessionCache, up.dial}
 	return c
+}
+
+// sessions are those of one upstream in a cache of all. Others may have the same server
+// name, and could not resume them.
+type sessions struct {
+	tls.ClientSessionCache
+	upstream string
+}
+
+func (s sessions) Get(key string) (*tls.ClientSessionState, bool) {
+	return s.ClientSessionCache.Get(s.upstream + " " + key)
+}
+
+func (s sessions) Put(key string, state *tls.ClientSessionState) {
+	s.ClientSessionCache.Put(s.upstream+" "+key, state)
 }
 
 // handshake runs TLS over the socket of s. If ctx ends first, its error is that of ctx.

@@ -61,6 +61,8 @@ func newReloadedTLS(name string, base *tls.Config, files TLSFiles) (*reloadedTLS
 	return r, err
 }
 
+const maxSessions = 1 << 10 // with upstreams that can be resumed; each has one
+
 // reload reads the files and reports whether they have changed.
 func (r *reloadedTLS) reload() (changed bool, err error) {
 	r.mu.Lock()
@@ -98,7 +100,7 @@ func (r *reloadedTLS) reload() (changed bool, err error) {
 		return false, nil
 	}
 	if config.ClientSessionCache == nil {
-		config.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+		config.ClientSessionCache = tls.NewLRUClientSessionCache(maxSessions)
 	}
 	r.contents = contents
 	r.config.Store(config)

@@ -266,7 +266,6 @@ func swapAuthorities(t *testing.T, version uint16) {
 	still()
 }
 
-// Sessions are resumed as long as the authorities stay.
 // A session is resumed, unless the authorities have changed since.
 func TestSessionTickets(t *testing.T) {
 	ca := newAuthority(t)
@@ -296,6 +295,44 @@ func TestSessionTickets(t *testing.T) {
 				t.Errorf("connection %d: resumed %v", i, resumed)
 			}
 			c.Close()
+		}
+	}
+}
+
+// Sessions with upstreams are resumed, also with two that have the same host.
+func TestSessionsOfUpstreams(t *testing.T) {
+	noLeak(t)
+	ca := newAuthority(t)
+	resumed := make(chan bool, 1)
+	serve := func() string {
+		l, err := tls.Listen("tcp", "127.0.0.1:0", ca.config("127.0.0.1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = io.WriteString(c, "hello")
+				resumed <- c.(*tls.Conn).ConnectionState().DidResume
+				c.Close()
+			}
+		}()
+		return "tls://" + l.Addr().String()
+	}
+	w := &way{t: t}
+	w.start(road{listen: "tcp://127.0.0.1:0", options: Options{To: []string{serve(), serve()}, ClientTLS: &tls.Config{RootCAs: ca.pool}}})
+	for i := range 4 {
+		c := w.dial()
+		if got, err := io.ReadAll(c); string(got) != "hello" || err != nil {
+			t.Fatalf("connection %d: %q, %v", i, got, err)
+		}
+		c.Close()
+		if got := <-resumed; got != (i >= 2) {
+			t.Errorf("connection %d: resumed %v", i, got)
 		}
 	}
 }

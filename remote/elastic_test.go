@@ -113,6 +113,25 @@ func TestElasticKeepsLines(t *testing.T) {
 	}
 }
 
+func TestElasticRetriesWithinOneWrite(t *testing.T) {
+	t.Parallel()
+	peer := startElasticPeer(t)
+	left := 2
+	peer.decide(func(doc string) (int, string, string) {
+		if strings.Contains(doc, `"seq":5}`) && left > 0 {
+			left--
+			return 503, "unavailable_shards_exception", "primary shard is not active"
+		}
+		return 0, "", ""
+	})
+	w := open(t, peer.url(), remote.Options{Retries: 3})
+	write(t, w, numbered(0, 10))
+	settled(t, w, 10, 10)
+	if fmt.Sprint(peer.requests) != "[10 1 1]" {
+		t.Errorf("requests with %v documents", peer.requests)
+	}
+}
+
 // Lines that wait on disk while the process ends keep the ids of their documents.
 func TestElasticStoresOnceAcrossARestart(t *testing.T) {
 	t.Parallel()

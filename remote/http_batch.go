@@ -59,6 +59,11 @@ type batch struct {
 	first int    // number of the first line
 	at    time.Time
 	alone bool // each group is sent alone
+
+	// Of the latest request, if the peer may have stored its lines: they have the same
+	// key only if they are sent again in the same request.
+	tried int // its lines, or 0
+	bytes int // of those, or as many as were allowed then
 }
 
 func (k *batch) count(state lineState) int { return bytes.Count(k.lines, []byte{state}) }
@@ -131,17 +136,23 @@ func (h *httpSender) maxLines() int { return max(h.w.limits.size()/h.w.addr.dial
 func (h *httpSender) send(ctx context.Context, p []byte) (outcome, error) {
 	piece, k := h.nextBatch(p)
 	limit := len(k.lines) // lines of a request
-	if size := h.maxLines(); len(piece) > size {
+	switch size := h.maxLines(); {
+	case k.tried > 0 && k.bytes <= size:
+		limit = k.tried
+	case len(piece) > size:
 		limit = max(1, limit*size/len(piece))
 	}
 	for {
+		k.tried = 0
 		mixed := h.choose(piece, k, limit)
 		if len(h.todo) == 0 {
 			return h.settle(piece, k), nil
 		}
+		size := h.maxLines()
 		v, err := h.post(ctx, piece, k, mixed)
 		switch {
 		case err != nil:
+			k.tried, k.bytes = len(h.todo), min(size, len(h.span))
 		case v.split:
 			h.w.countRetry()
 			k.alone = true

@@ -150,6 +150,43 @@ func TestCallersThatRetry(t *testing.T) {
 	}
 }
 
+// Lines of a request that was divided, because the peer takes no body as large, keep
+// their key if the answer is lost.
+func TestKeysAfterDivision(t *testing.T) {
+	t.Parallel()
+	peer := startForgetfulPeer(t)
+	handler := peer.Config.Handler
+	small := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.ContentLength > 150<<10 {
+			rw.WriteHeader(http.StatusRequestEntityTooLarge)
+			return
+		}
+		defer func() {
+			if recover() != nil { // the peer has stored the lines
+				rw.WriteHeader(http.StatusBadGateway)
+			}
+		}()
+		handler.ServeHTTP(rw, r)
+	}))
+	defer small.Close()
+	w := open(t, small.URL+"/", remote.Options{})
+	const lines = 101
+	var p string
+	for i := range lines {
+		pad := 100
+		if i < lines/2 {
+			pad = 4 << 10
+		}
+		p += strings.Repeat(" ", pad) + numbered(i, i+1)
+	}
+	for p != "" {
+		n, _ := w.Write([]byte(p))
+		p = p[n:]
+	}
+	wantOnce(t, peer.lines(), lines)
+	settled(t, w, lines, lines)
+}
+
 // The same bytes are new lines once a failed request is out of mind by the
 // number of later ones, and as soon as the request was repeated.
 func TestKeysAreForgotten(t *testing.T) {

@@ -62,6 +62,38 @@ func flap(t *testing.T, w *remote.Writer, up, down func()) {
 	}
 }
 
+// Lines that are written while the peer is away arrive when it is back, before
+// those that are written then.
+func TestSpillAndReplay(t *testing.T) {
+	t.Parallel()
+	peer := newKeyedPeer(t)
+	w := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
+	for i := range 50 {
+		write(t, w, numbered(i*10, i*10+10))
+	}
+	eventually(t, "the peer is seen to be away", func() bool { return w.Stats().Failing })
+	s := balanced(t, w)
+	if s.Accepted != 500 || s.Pending != 500 || s.Spill.Lines != 500 || s.Spill.Bytes == 0 ||
+		s.Spill.OldestAge <= 0 || s.Errors == 0 || !s.Failing || !strings.Contains(s.LastError.Error(), "refused") || s.Spill.LastError != nil {
+		t.Fatalf("Stats while the peer is away = %+v", s)
+	}
+	peer.up()
+	flush(t, w)
+	peer.want(t, numbered(0, 500))
+	if s := balanced(t, w); s.Written != 500 || s.Spill.Lines != 0 || s.Spill.OldestAge != 0 {
+		t.Fatalf("Stats after Flush = %+v", s)
+	}
+	write(t, w, numbered(500, 510))
+	if n := len(peer.seen()); n > 20 {
+		t.Errorf("%d requests: small batches were not put together", n)
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	peer.want(t, numbered(0, 510))
+	settled(t, w, 510, 510)
+}
+
 // Four producers, and a server that is taken down and up again under them, also
 // amid requests: every line is stored exactly once and in its producer's order.
 func TestSpillUpDownUp(t *testing.T) {
