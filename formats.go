@@ -234,19 +234,20 @@ func (e lineEncoder) AppendLine(dst []byte, l *encode.Line) []byte {
 		*r = Record{}
 		records.Put(r)
 	}()
-	*r = Record{l.Time, l.Level, l.Message, l.Logger, l.Source, l.TraceID, l.SpanID, l.Context, l.Attrs}
+	*r = Record{l.Time, l.Level, l.Message, l.Logger, l.Source.Line, l.Source.Function, l.TraceID, l.SpanID, l.Context, l.Attrs}
 	return e.LineEncoder.AppendLine(dst, r)
 }
 
 // Record is the argument of a [LineEncoder]. It is valid only during the call.
 type Record struct {
-	Time    time.Time // zero if the record has none
-	Level   slog.Level
-	Message string
-	Logger  string // name, or ""
-	Source  string // folder/file.go:line, or ""
-	TraceID [16]byte
-	SpanID  [8]byte // zero, like TraceID, if Options.Trace found none
+	Time     time.Time // zero if the record has none
+	Level    slog.Level
+	Message  string
+	Logger   string // name, or ""
+	Source   string // folder/file.go:line, or ""
+	Function string // of the call, as runtime.Frame has it, or ""
+	TraceID  [16]byte
+	SpanID   [8]byte // zero, like TraceID, if Options.Trace found none
 
 	ctx   context.Context
 	attrs []slog.Attr

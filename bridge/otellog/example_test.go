@@ -22,7 +22,7 @@ func (printer) Export(_ context.Context, records []sdklog.Record) error {
 	for _, r := range records {
 		fmt.Println(r.InstrumentationScope().Name, r.Severity(), r.Body().AsString(), r.TraceID())
 		r.WalkAttributes(func(kv attribute.KeyValue) bool {
-			if kv.Key == "code.file.path" || kv.Key == "code.line.number" {
+			if kv.Key == "code.file.path" || kv.Key == "code.line.number" || kv.Key == "code.function.name" {
 				kv.Value = attribute.StringValue("…") // differs from machine to machine
 			}
 			fmt.Println(" ", kv.Key, kv.Value.String())

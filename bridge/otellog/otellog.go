@@ -80,5 +80,6 @@ const (
 	keyStackOfCall = attribute.Key("code.stacktrace")
 	keyFile        = attribute.Key("code.file.path")
 	keyLine        = attribute.Key("code.line.number")
+	keyFunction    = attribute.Key("code.function.name")
 	keyService     = attribute.Key("service.name")
 )

@@ -27,11 +27,11 @@ import (
 // Groups are maps. Values keep their type if OpenTelemetry has it. A duration is an
 // integer of nanoseconds and a time RFC 3339, as in a line. A uint64 beyond an int64 is
 // a string of digits. A value of another type is encoded as by encoding/json, in maps
-// and slices, or as its AppendLog method says. The source is code.file.path and
-// code.line.number. The logger's name is the name of the instrumentation
-// scope. Outside groups, error is exception.message and exception.type, service is
-// service.name, stack is code.stacktrace, and trace_id and span_id are the record's
-// if the context has no span. Flush of the Logger makes p export its records. Close
+// and slices, or as its AppendLog method says. The source is code.file.path,
+// code.line.number and code.function.name. The logger's name is the name of the
+// instrumentation scope. Outside groups, error is exception.message and exception.type,
+// service is service.name, stack is code.stacktrace, and trace_id and span_id are the
+// record's if the context has no span. Flush of the Logger makes p export its records. Close
 // and Shutdown leave p open. A panic of p or its processors counts as a failed line.
 //
 // The output is a plain writer of the Logger. If p does not return, for instance because
@@ -76,6 +76,9 @@ func (e *recordWriter) AppendLine(dst []byte, r *rollway.Record) []byte {
 	}
 	out.record.AddAttributes(attrs...)
 	out.addString("source", r.Source)
+	if r.Function != "" {
+		out.record.AddAttributes(keyFunction.String(r.Function))
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.last++

@@ -48,6 +48,10 @@ func TestOutput(t *testing.T) {
 	if file, _ := attrs["code.file.path"].(string); !strings.HasSuffix(file, "/output_test.go") || attrs["code.line.number"] == int64(0) {
 		t.Errorf("source: %v", attrs)
 	}
+	if function := attrs["code.function.name"]; function != "github.com/rollway/rollway/bridge/otellog_test.TestOutput" {
+		t.Errorf("function: %v", function)
+	}
+	delete(attrs, "code.function.name")
 	delete(attrs, "code.file.path")
 	delete(attrs, "code.line.number")
 	want := map[string]any{

@@ -39,7 +39,7 @@ func (f *Format) appendJSON(dst []byte, s *Scratch, logger, ctx *Scope, r *Recor
 		}
 		dst = appendLevelAndMsgKey(dst, r.Level)
 		dst = jsonline.AppendString(dst, r.Message)
-		if filled.slots == 0 && r.Source == "" && !r.HasTrace && ctx == nil {
+		if filled.slots == 0 && r.Source.Line == "" && !r.HasTrace && ctx == nil {
 			dst = append(dst, logger.head...)
 		} else {
 			for set := slotsSet(logger, ctx, r) | filled.slots; set != 0; set &= set - 1 {
@@ -144,7 +144,7 @@ func slotsSet(logger, ctx *Scope, r *Record) uint {
 	if ctx != nil {
 		set |= ctx.set
 	}
-	if r.Source != "" {
+	if r.Source.Line != "" {
 		set |= 1 << slotSource
 	}
 	if r.HasTrace {
@@ -173,10 +173,10 @@ func (f *Format) appendSlotOf(dst []byte, slot int, key string, logger, ctx *Sco
 		value = ctx.slots[slot]
 	}
 	switch {
-	case slot == slotSource && r.Source != "":
+	case slot == slotSource && r.Source.Line != "":
 		dst = append(appendComma(dst), key...)
 		dst = append(dst, '"')
-		dst = append(dst, r.Source...)
+		dst = append(dst, r.Source.Line...)
 		return append(dst, '"')
 	case slot == slotTraceID && r.HasTrace:
 		return appendHex(append(appendComma(dst), key...), r.TraceID[:])

@@ -14,7 +14,7 @@ type Record struct {
 	HasTime bool  // false: a slog.Record without a time
 	Level   slog.Level
 	Message string
-	Source  string // of the call, escaped for JSON, or ""
+	Source  Source // of the call, or zero
 
 	Outer   []slog.Attr     // attributes outside of the Logger's groups
 	Context context.Context // of the call, for Options.Custom
@@ -24,6 +24,12 @@ type Record struct {
 	SpanID   [8]byte
 
 	unique bool // the attributes are complete, and each key is there once
+}
+
+// Source is where a call is.
+type Source struct {
+	Line     string // folder/file.go:line, escaped for a JSON string
+	Function string
 }
 
 // SetUnix sets the time from nanoseconds since 1970, which are not negative.

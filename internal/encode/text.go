@@ -214,9 +214,9 @@ func (t *textLine) slot(field *layoutField, logger, ctx *Scope, r *Record, attrs
 		t.name(field)
 		t.slotValue(slot, *slotValue(slot, attrs, 0))
 		return
-	case slot == slotSource && r.Source != "":
+	case slot == slotSource && r.Source.Line != "":
 		t.name(field)
-		t.word(r.Source)
+		t.word(r.Source.Line)
 		return
 	case slot == slotTraceID && r.HasTrace:
 		t.name(field)

@@ -42,7 +42,7 @@ func Begin(ctx context.Context, id *string, sent, parents []string, newID func()
 	return rollway.ContextWith(context.WithValue(ctx, idKey{}, id), attrs...)
 }
 
-// ID returns the id that WithID put into ctx, or "".
+// ID returns the id that Begin put into ctx, or "".
 func ID(ctx context.Context) string {
 	if id, _ := ctx.Value(idKey{}).(*string); id != nil {
 		return *id
