@@ -102,6 +102,7 @@ func (r *reader) scalar(f *field, at int) (v value, end int, err error) {
 		return v, 0, err
 	}
 	raw := r.Body[at:end]
+	v.at = at
 	switch first := raw[0]; {
 	case first == '"' && f.kind == ofString:
 		v.bytes = raw

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -402,6 +403,11 @@ func TestJSONRepeats(t *testing.T) {
 			t.Errorf("%s: %d %s", pair, code, body)
 		}
 	}
+	body := oneRecord(`"body":{"stringValue":"x","intValue":7}`)
+	code, _, answer := newServer(t, nil).post(inJSON, body)
+	if at := fmt.Sprintf("at offset %d: an AnyValue has one value", strings.IndexByte(body, '7')); code != 400 || !strings.Contains(string(answer), at) {
+		t.Errorf("two values: %d %s, want %q", code, answer, at)
+	}
 	service := func(name string) string {
 		return `"attributes":[{"key":"service.name","value":{"stringValue":"` + name + `"}}]`
 	}
@@ -409,5 +415,22 @@ func TestJSONRepeats(t *testing.T) {
 	s.post(inJSON, `{"resourceLogs":[{"resource":{`+service("a")+`,`+service("b")+`},"scopeLogs":[{"logRecords":[{}]}]}]}`)
 	if len(s.Lines) != 1 || !strings.Contains(s.Lines[0], `"service":"a"`) || !strings.Contains(s.Lines[0], `"service.name":"b"`) {
 		t.Errorf("two lists of attributes: %s", s.Lines)
+	}
+}
+
+// TestReaderKeepsNothing: a reader in the pool does not keep a request in memory.
+func TestReaderKeepsNothing(t *testing.T) {
+	for form, body := range bodies(t, "a", "b") {
+		r := readers.New()
+		norm := normalize.New(normalize.Limits{})
+		q := &receiver.Request{Body: []byte(body), Received: received, Norm: norm, Batch: new(normalize.Batch)}
+		if err := r.read(q, form == inJSON); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range r.scopes[:cap(r.scopes)] {
+			if s.msg.bytes != nil || s.scope.bytes != nil || s.schemaURL != nil {
+				t.Errorf("%s: %q is kept", form, s.msg.bytes)
+			}
+		}
 	}
 }

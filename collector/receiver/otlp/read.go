@@ -47,6 +47,7 @@ func (r *reader) resourceLogs(msg part) (end int, err error) {
 	for i := 0; i < len(r.scopes) && err == nil; i++ {
 		err = r.scopeLogs(&res, &r.scopes[i])
 	}
+	clear(r.scopes) // they refer to the request
 	return end, err
 }
 
