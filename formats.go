@@ -98,9 +98,9 @@ type Console struct {
 type Custom struct{ LineEncoder }
 
 // LineEncoder appends one line for a record and returns the extended slice. Several
-// goroutines may call it at once. It must not keep r or anything that r refers to, and must not write a newline except at the end; a
-// missing final one is added. If it panics, the line is a JSON object that reports
-// the panic.
+// goroutines may call it at once. It must not keep r or attributes of it, and must not
+// write a newline except at the end; a missing final one is added. If it panics, the line
+// is a JSON object that reports the panic.
 type LineEncoder interface {
 	AppendLine(dst []byte, r *Record) []byte
 }

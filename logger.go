@@ -16,9 +16,9 @@ import (
 // level, and returns. It never panics (except Panic) and never returns an error:
 // errors of outputs are counted in Stats and reported to Options.OnError. It waits
 // only if an output does, and no output delays another: buffering writers with room
-// get the line first, then plain writers, then writers that must be awaited. A full buffering writer waits as configured; a
-// plain writer that is busy is awaited for at most Options.MaxWait. A call hangs only
-// if it is itself inside a plain writer that hangs.
+// get the line first, then plain writers, then writers that must be awaited. A full
+// buffering writer waits as configured; a plain writer that is busy is awaited for at most
+// Options.MaxWait. A call hangs only if it is itself inside a plain writer that hangs.
 //
 // Attributes do not outlive the call. A call with attributes of slog's own kinds
 // allocates nothing.

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -112,4 +113,19 @@ func FuzzFirstPiece(f *testing.F) {
 			t.Fatalf("%q became %q, %d lines", p, joined, lines)
 		}
 	})
+}
+
+// A program may have no arguments at all, not even its name.
+func TestDefaultsWithoutArguments(t *testing.T) {
+	defer func(args []string) { os.Args = args }(os.Args)
+	os.Args = nil
+	for _, url := range []string{"syslog+udp://127.0.0.1:514", "loki+http://127.0.0.1:3100"} {
+		w, err := Open(url, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

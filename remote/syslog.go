@@ -137,7 +137,12 @@ func hostname() string {
 	return h
 }
 
-func programName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }
+func programName() string {
+	if len(os.Args) == 0 { // as in a C program that loads Go as a library
+		return ""
+	}
+	return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+}
 
 // printable returns s as a header field may hold it: "-" if it is empty.
 func printable(s string, limit int) string {
