@@ -261,6 +261,25 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// A header that comes a byte at a time is over in time too, and delays nobody.
+func TestDrippedHeader(t *testing.T) {
+	addr := serve(t, newServer(t, Options{Handler: echo, ReadHeaderTimeout: 50 * time.Millisecond}))
+	slow, sent := dial(t, addr), 0
+	await(t, "the connection ends", func() bool {
+		if sent == 10 {
+			if resp, _ := ask(t, dial(t, addr), post("/", "", "x")); resp.StatusCode != 200 {
+				t.Errorf("beside it: %s", resp.Status)
+			}
+		}
+		_, err := io.WriteString(slow, "P")
+		sent++
+		return err != nil
+	})
+	if sent > MaxHeader/2 {
+		t.Errorf("it ended after %d bytes, by their number", sent)
+	}
+}
+
 // Answers have the date of the last sweep, whether or not a handler writes one.
 func TestDate(t *testing.T) {
 	s := newServer(t, Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
