@@ -196,6 +196,68 @@ func TestRelayOverTLS(t *testing.T) {
 	}
 }
 
+// SIGHUP renews the authorities of clients too.
+func TestRelayRenewsClientAuthorities(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	for i, name := range []string{"server", "first", "second"} {
+		writeCertificate(t, int64(i+1), path(name+".pem"), path(name+".key"))
+	}
+	vouch := func(name string) {
+		t.Helper()
+		text, err := os.ReadFile(path(name + ".pem"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path("ca.new"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path("ca.new"), path("ca")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	vouch("first")
+	cmd, out, log := startRelay(t, "-listen", "tls://127.0.0.1:0", "-to", "tcp://"+upstream(t, func(c net.Conn) { _, _ = io.WriteString(c, "welcome") }), "-cert", path("server.pem"), "-key", path("server.key"), "-client-ca", path("ca"))
+	addr := regexp.MustCompile(`from +tls://(\S+)`).FindStringSubmatch(out.String())[1]
+	ask := func(name string) string {
+		t.Helper()
+		cert, err := tls.LoadX509KeyPair(path(name+".pem"), path(name+".key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}})
+		if err != nil {
+			return err.Error()
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		text, err := io.ReadAll(c)
+		if err != nil {
+			return err.Error()
+		}
+		return string(text)
+	}
+	for _, step := range []struct{ in, out string }{{"first", "second"}, {"second", "first"}} {
+		if got := ask(step.in); got != "welcome" {
+			t.Errorf("%s has %s", step.in, got)
+		}
+		if got := ask(step.out); got == "welcome" {
+			t.Errorf("%s is let in", step.out)
+		}
+		vouch("second")
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		awaitText(t, log, log, `"msg":"TLS files read","attrs":{"changed":true`)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the relay ended with %v\n%s", err, log.String())
+	}
+}
+
 // A limit on descriptors that is too low is said, with what it should be.
 func TestRelayUnderLowLimit(t *testing.T) {
 	for _, c := range []struct{ args, out, log string }{
