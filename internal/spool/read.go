@@ -304,6 +304,9 @@ func (s *Spool) frame(seg *segment, limit uint64) (recordlog.Frame, []byte, erro
 	if err != nil && !recordlog.IsDamage(err) {
 		return recordlog.Frame{}, nil, err
 	}
+	if f.KeysLen > 0 || f.Codec != recordlog.CodecNone || f.Flags != 0 { // a spool writes only lines
+		err = recordlog.ErrDamaged
+	}
 	return f, body, err
 }
 
