@@ -25,6 +25,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"slices"
@@ -57,7 +58,7 @@ type action = func(c *call, args []string) error
 
 type call struct {
 	stdin          *os.File
-	stdout, stderr *os.File
+	stdout, stderr *stream
 }
 
 // say writes a line for people, to stderr.
@@ -65,7 +66,7 @@ func (c *call) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\
 
 // tell writes to a standard stream and waits for at most a second: a pipe that nobody
 // reads must not stop a service.
-func tell(to *os.File, format string, args ...any) {
+func tell(to io.Writer, format string, args ...any) {
 	text, done := fmt.Sprintf(format, args...), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -96,7 +97,9 @@ func main() {
 	// A closed pipe, as in "rollway query … | head", is an error of the write and not
 	// the end of the process: serve goes on, and other commands end quietly.
 	signal.Ignore(syscall.SIGPIPE)
-	os.Exit(run(os.Args[1:], &call{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}))
+	c := &call{stdin: os.Stdin, stdout: newStream(os.Stdout), stderr: newStream(os.Stderr)}
+	log.SetOutput(c.stderr) // of net/http, where nothing else is set
+	os.Exit(run(os.Args[1:], c))
 }
 
 func run(args []string, c *call) int {

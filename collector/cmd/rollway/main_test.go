@@ -45,7 +45,7 @@ func cli(t *testing.T, stdin string, args ...string) result {
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
-	c := &call{stdin: open("in", stdin), stdout: open("out", ""), stderr: open("err", "")}
+	c := &call{stdin: open("in", stdin), stdout: newStream(open("out", "")), stderr: newStream(open("err", ""))}
 	r := result{code: run(args, c)}
 	read := func(f *os.File) string {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -57,7 +57,7 @@ func cli(t *testing.T, stdin string, args ...string) result {
 		}
 		return string(b)
 	}
-	r.stdout, r.stderr = read(c.stdout), read(c.stderr)
+	r.stdout, r.stderr = read(c.stdout.file), read(c.stderr.file)
 	return r
 }
 

@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
-	"os"
-
-	"golang.org/x/term"
 )
 
 // formatFlags are the flags that choose how lines are shown.
@@ -32,15 +29,16 @@ type lineWriter struct {
 
 // writer chooses the format: for people on a terminal, as stored elsewhere. Colors need
 // a terminal, and NO_COLOR unset or empty.
-func (f *formatFlags) writer(stdout *os.File) (*lineWriter, error) {
+func (f *formatFlags) writer(stdout *stream) (*lineWriter, error) {
 	if f.json && f.text {
 		return nil, usagef("-json and -text exclude each other")
 	}
-	w := &lineWriter{out: bufio.NewWriterSize(stdout, 64<<10)}
-	terminal := term.IsTerminal(int(stdout.Fd()))
-	if f.text || terminal && !f.json {
-		w.text = &renderer{color: terminal && colorWanted(), utc: f.utc}
+	w := new(lineWriter)
+	if f.text || stdout.terminal && !f.json {
+		w.text = &renderer{utc: f.utc}
+		stdout, w.text.color = stdout.colored()
 	}
+	w.out = bufio.NewWriterSize(stdout, 64<<10)
 	return w, nil
 }
 

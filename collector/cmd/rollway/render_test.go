@@ -187,7 +187,7 @@ func TestProgress(t *testing.T) {
 	defer in.Close()
 	in.opened = time.Now().Add(-2 * time.Second)
 	in.raw.n = 500
-	s := &sender{call: &call{stderr: os.Stderr}}
+	s := &sender{call: &call{stderr: newStream(os.Stderr)}}
 	got := s.progress(in, &tally{read: 250}, "f")
 	if !regexp.MustCompile(`^f  \[#####\.{15}\]  25%  500 B of 2\.0 KB  12[0-5] lines/s  6(\.\d)?s left$`).MatchString(got) {
 		t.Errorf("got %q", got)

@@ -158,8 +158,8 @@ func (t *tally) unsent() int { return t.read - t.accepted - t.notAccepted() - t.
 
 func (s *sender) run(ctx context.Context, names []string) error {
 	s.started = time.Now()
-	s.line = statusLine{w: s.call.stderr, on: term.IsTerminal(int(s.call.stderr.Fd())) && !s.options.quiet, width: func() int {
-		width, _, _ := term.GetSize(int(s.call.stderr.Fd())) // 0 if it is not known
+	s.line = statusLine{w: s.call.stderr.file, on: s.call.stderr.terminal && !s.options.quiet, width: func() int {
+		width, _, _ := term.GetSize(int(s.call.stderr.file.Fd())) // 0 if it is not known
 		return width
 	}}
 	var unread error

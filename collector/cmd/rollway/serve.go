@@ -17,7 +17,6 @@ import (
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/slab"
-	"golang.org/x/term"
 )
 
 var serveCommand = &command{
@@ -205,22 +204,23 @@ func reload(col *collector.Collector, settings func() (config.Config, error), lo
 // terminal, JSON elsewhere. It never blocks the program: about 2 MiB are buffered,
 // lines beyond that are dropped, and the log says how many. A crash loses the lines of
 // the last 5 ms.
-func ownLog(stderr *os.File, level slog.Level) (*rollway.Logger, error) {
+func ownLog(stderr *stream, level slog.Level) (*rollway.Logger, error) {
 	ignore := func(error) {} // the log itself has failed, so there is nowhere to report it
-	w, err := slab.New(stderr, slab.Options{Full: slab.Drop, SlabCount: 32, FlushInterval: 5 * time.Millisecond, KeepOpen: true, OnError: ignore})
+	out, color := stderr.colored()
+	w, err := slab.New(out, slab.Options{Full: slab.Drop, SlabCount: 32, FlushInterval: 5 * time.Millisecond, KeepOpen: true, OnError: ignore})
 	if err != nil {
 		return nil, err
 	}
-	out := rollway.Output{Writer: w, Level: level, Encoder: rollway.JSON{}}
-	if term.IsTerminal(int(stderr.Fd())) {
+	output := rollway.Output{Writer: w, Level: level, Encoder: rollway.JSON{}}
+	if stderr.terminal {
 		console := rollway.Console{Color: rollway.ColorAlways}
-		if !colorWanted() {
+		if !color {
 			console.Color = rollway.ColorNever
 		}
-		out.Encoder = console
+		output.Encoder = console
 	}
 	return rollway.New(rollway.Options{
-		Outputs:      []rollway.Output{out},
+		Outputs:      []rollway.Output{output},
 		Caller:       slog.Level(127),
 		CloseTimeout: time.Second,
 		OnError:      ignore,

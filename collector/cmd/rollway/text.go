@@ -84,7 +84,7 @@ func lastFigure(d time.Duration) time.Duration {
 // A statusLine is a line on a terminal that is overwritten. It is not safe for
 // concurrent use.
 type statusLine struct {
-	w     io.Writer
+	w     io.Writer // the terminal itself, which gets carriage returns
 	on    bool
 	width func() int // columns of the terminal; nil or 0: unknown
 	shown int        // columns to clear
