@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
-	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 
@@ -35,25 +33,18 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	mux := http.NewServeMux()
 	inTime := c.config.Timeouts.Write
 	route := func(path string, h http.Handler) { mux.Handle(path, c.measured(path, inTime, h)) }
-	hosts := strings.Fields(c.config.Hosts)
-	if host, _, err := net.SplitHostPort(c.config.Listen); err == nil && host != "" {
-		hosts = append(hosts, host)
-	}
-	if name, err := os.Hostname(); err == nil {
-		hosts = append(hosts, name)
-	}
+	hosts := query.Names(c.config.Hosts, c.config.Listen)
 	take := func(path string, h http.Handler) {
-		route(path, pagesByHost(h, query.Guard(h, hosts...)))
+		route(path, pagesByHost(h, query.Guard(h, "hosts", hosts)))
 	}
-	reading := func(h http.Handler) http.Handler { return c.readers(query.Guard(h, hosts...)) }
+	reading := func(h http.Handler) http.Handler { return c.readers(query.Guard(h, "hosts", hosts)) }
 	take("/api/logs", c.receiver)
 	c.routeReceivers(take)
 	// These set deadlines of their own.
 	mux.Handle("/api/query", c.measured("/api/query", 0, reading(http.HandlerFunc(c.api.ServeQuery))))
 	mux.Handle("/api/tail", reading(http.HandlerFunc(c.api.ServeTail)))
 	route("/api/ledger", reading(readOnly(http.HandlerFunc(c.serveLedger))))
-	// Prometheus comes by whatever name its target has, and what it gets are counts.
-	route("/metrics", c.readers(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog}))))
+	route("/metrics", reading(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog}))))
 	route("/healthz", readOnly(http.HandlerFunc(c.serveHealth)))
 	route("/readyz", readOnly(http.HandlerFunc(c.serveReady)))
 	mux.Handle("/{$}", c.measured("/", inTime, elastic.Handshake(indexOnly(http.HandlerFunc(c.serveIndex)))))

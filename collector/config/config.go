@@ -27,7 +27,7 @@ type Config struct {
 	ListenForward string `key:"listen_forward" check:"addrs tcp tls"`    // the same for the Fluent forward protocol
 
 	Data  string `key:"data" default:"./data" check:"not empty"` // the folder of the journal
-	Hosts string `key:"hosts"`                                   // names, separated by blanks, under which readers and web pages may address the collector
+	Hosts string `key:"hosts"`                                   // names, separated by blanks, under which readers, Prometheus and web pages may address the collector
 
 	Access  Access  `key:"access"`
 	TLS     TLS     `key:"tls"`

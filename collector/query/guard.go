@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 )
@@ -18,7 +19,9 @@ import (
 //  1. The Host header is an IP address, localhost, a name below .localhost, or
 //     one of hosts, which are names without a port.
 //  2. An Origin header, if there is one, names the same host and port as Host.
-func Guard(next http.Handler, hosts ...string) http.Handler {
+//
+// setting is what hosts come from, for the answer.
+func Guard(next http.Handler, setting string, hosts []string) http.Handler {
 	allowed := make([]string, len(hosts))
 	for i, h := range hosts {
 		allowed[i] = strings.ToLower(h)
@@ -26,7 +29,7 @@ func Guard(next http.Handler, hosts ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := hostName(r.Host)
 		if !isLocalName(name) && !slices.Contains(allowed, name) {
-			writeError(w, http.StatusForbidden, fmt.Errorf("host %s is not served here; use an IP address, localhost or the host that the collector listens on, or name it in hosts", show(r.Host)))
+			writeError(w, http.StatusForbidden, fmt.Errorf("host %s is not served here; use an IP address, localhost, the machine's name or the host listened on, or add the name to %s", show(r.Host), setting))
 			return
 		}
 		if origin := r.Header.Get("Origin"); origin != "" {
@@ -38,6 +41,19 @@ func Guard(next http.Handler, hosts ...string) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// Names returns the hosts for a Guard of the address listen: hosts, separated by blanks,
+// the host in listen, and the machine's name.
+func Names(hosts, listen string) []string {
+	names := strings.Fields(hosts)
+	if host, _, err := net.SplitHostPort(listen); err == nil && host != "" {
+		names = append(names, host)
+	}
+	if name, err := os.Hostname(); err == nil {
+		names = append(names, name)
+	}
+	return names
 }
 
 // hostName is a Host header in lower case without port, brackets and the dot of

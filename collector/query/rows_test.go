@@ -497,13 +497,13 @@ func TestOptionsAreChecked(t *testing.T) {
 }
 
 func TestGuard(t *testing.T) {
-	h := Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}), "logs.example")
+	h := Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}), "hosts", Names(" logs.example ", "metrics.example:1"))
 	for _, c := range []struct {
 		host, origin string
 		want         int
 	}{
 		{"127.0.0.1:4318", "", 200}, {"[::1]:4318", "", 200}, {"::1", "", 200}, {"10.1.2.3", "", 200}, {"localhost:4318", "", 200}, {"LocalHost.", "", 200}, {"a.localhost:1", "", 200},
-		{"logs.example:4318", "", 200}, {"LOGS.example", "", 200}, {"evil.example:4318", "", 403}, {"", "", 403}, {"localhost.evil.example", "", 403}, {"127.0.0.1.evil.example", "", 403}, {"xlocalhost", "", 403},
+		{"logs.example:4318", "", 200}, {"LOGS.example", "", 200}, {"metrics.example:2", "", 200}, {"evil.example:4318", "", 403}, {"", "", 403}, {"localhost.evil.example", "", 403}, {"127.0.0.1.evil.example", "", 403}, {"xlocalhost", "", 403},
 		{"127.0.0.1:4318", "http://127.0.0.1:4318", 200}, {"127.0.0.1:4318", "http://evil.example", 403}, {"127.0.0.1:4318", "http://127.0.0.1:9999", 403}, {"127.0.0.1:4318", "null", 403},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/api/query", nil)
@@ -516,7 +516,7 @@ func TestGuard(t *testing.T) {
 		if w.Code != c.want {
 			t.Errorf("Host %q, Origin %q: %d, want %d", c.host, c.origin, w.Code, c.want)
 		}
-		if w.Code == 403 && !json.Valid(w.Body.Bytes()) {
+		if w.Code == 403 && (!json.Valid(w.Body.Bytes()) || c.origin == "" && !strings.Contains(w.Body.String(), "add the name to hosts")) {
 			t.Errorf("Host %q: %s", c.host, w.Body)
 		}
 	}

@@ -9,11 +9,13 @@ import (
 	"net/http/pprof"
 	"runtime/metrics"
 	"time"
+
+	"github.com/rollway/rollway/collector/query"
 )
 
 // serveDebug serves profiles and runtime metrics under /debug/ at addr until stop is
-// called.
-func serveDebug(addr string, log *slog.Logger) (at net.Addr, stop func(), err error) {
+// called, under the names that readers may use.
+func serveDebug(addr, hosts string, log *slog.Logger) (at net.Addr, stop func(), err error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot listen on %s (debug_listen): %w", addr, err)
@@ -29,7 +31,7 @@ func serveDebug(addr string, log *slog.Logger) (at net.Addr, stop func(), err er
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("/debug/runtime", runtimeMetrics)
 	// A profile takes as long as its client asks, so there is no write timeout.
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second}
+	server := &http.Server{Handler: query.Guard(mux, "hosts", query.Names(hosts, addr)), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second}
 	go server.Serve(l)
 	return l.Addr(), func() { server.Close() }, nil
 }

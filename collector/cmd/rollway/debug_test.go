@@ -39,6 +39,22 @@ func TestDebugListen(t *testing.T) {
 	if err := json.Unmarshal([]byte(get("/debug/runtime")), &figures); err != nil || figures["/gc/heap/live:bytes"] == nil {
 		t.Errorf("%v: %v", err, figures)
 	}
+	// A web page cannot read it under a name that it has made to point here.
+	for name, want := range map[string]int{"evil.example": 403, "localhost": 200} {
+		req, err := http.NewRequest("GET", strings.TrimSuffix(m[1], "/debug/pprof/")+"/debug/runtime", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = name
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("as %s: %s", name, resp.Status)
+		}
+	}
 	// None of it is where clients come.
 	if code, _ := d.get(t, "/debug/pprof/"); code != 404 {
 		t.Errorf("%d for profiles at the address for requests", code)

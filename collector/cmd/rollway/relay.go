@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/internal/relaytune"
 	"github.com/rollway/rollway/relay"
 )
@@ -54,6 +55,7 @@ type relayFlags struct {
 	serverName  string
 	access      bool
 	metrics     string
+	hosts       string
 }
 
 const defaultRelayMetrics = "127.0.0.1:4319"
@@ -95,6 +97,7 @@ func (f *relayFlags) declare(flags *flag.FlagSet) action {
 	flags.DurationVar(&o.DrainTimeout, "drain-timeout", 30*time.Second, "wait `TIME` for open connections when stopping")
 	flags.BoolVar(&f.access, "access-log", false, "log each connection when it ends")
 	flags.StringVar(&f.metrics, "metrics-listen", defaultRelayMetrics, "serve /metrics over HTTP at `ADDR`, written host:port; empty: off")
+	flags.StringVar(&f.hosts, "metrics-hosts", "", "host `NAMES`, separated by blanks, under which /metrics may be asked for besides IP addresses, localhost and this machine's name")
 
 	listFlag(flags, &f.certs, "cert", "the certificate for clients, a PEM `FILE` with its intermediates")
 	listFlag(flags, &f.keys, "key", "its key, a PEM `FILE`")
@@ -235,7 +238,7 @@ func (f *relayFlags) serveMetrics(r *relay.Relay) (net.Listener, error) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		_ = r.Stats().WriteMetrics(w) // the client may be gone
 	})
-	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
+	server := &http.Server{Handler: query.Guard(mux, "-metrics-hosts", query.Names(f.hosts, f.metrics)), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() { _ = server.Serve(l) }() // until l is closed
 	return l, nil
 }

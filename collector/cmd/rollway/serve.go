@@ -141,7 +141,7 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	defer boundGarbage(cfg.Limits.InFlight)()
 	var debug net.Addr
 	if cfg.DebugListen != "" {
-		at, stop, err := serveDebug(cfg.DebugListen, own)
+		at, stop, err := serveDebug(cfg.DebugListen, cfg.Hosts, own)
 		if err != nil {
 			return err
 		}
