@@ -27,11 +27,13 @@ type header struct {
 	read    int   // bytes of the header
 	whole   bool  // the empty line after it was read
 
-	line       [len("Content-Length:")]byte // begin of the current line
-	lineBytes  int                          // length of the current line
-	begun      bool                         // a line that is not empty was read
-	unseen     bool                         // its begin may have been read with the request before
-	withLength bool                         // there is a Content-Length
+	line       [len("Transfer-Encoding:")]byte // begin of the current line
+	lineBytes  int                             // length of the current line
+	begun      bool                            // a line that is not empty was read
+	unseen     bool                            // its begin may have been read with the request before
+	withLength bool                            // there is a Content-Length
+	withCoding bool                            // there is a Transfer-Encoding
+	folded     bool                            // a line goes on in the next one
 
 	body      int64   // Content-Length; negative: chunked
 	afterward int64   // bytes read after the header
@@ -68,10 +70,15 @@ func (h *header) endLine() {
 	empty := h.lineBytes == 0 || h.lineBytes == 1 && h.line[0] == '\r'
 	h.whole = empty && h.begun // net/http skips empty lines before a request
 	h.begun = h.begun || !empty
-	if h.lineBytes >= len(h.line) && bytes.EqualFold(h.line[:], []byte("Content-Length:")) {
-		h.withLength = true
-	}
+	line := h.line[:min(h.lineBytes, len(h.line))]
+	h.withLength = h.withLength || begins(line, "Content-Length:")
+	h.withCoding = h.withCoding || begins(line, "Transfer-Encoding:")
+	h.folded = h.folded || len(line) > 0 && (line[0] == ' ' || line[0] == '\t')
 	h.lineBytes = 0
+}
+
+func begins(line []byte, name string) bool {
+	return len(line) >= len(name) && bytes.EqualFold(line[:len(name)], []byte(name))
 }
 
 // ended returns the header of the next request. Some of it was read already if the
@@ -101,17 +108,24 @@ func (c *conn) acquireLocked(want int64) bool {
 	return true
 }
 
-// ambiguous reports whether r, an HTTP/1 request, has a Content-Length besides its
-// Transfer-Encoding, by which a proxy may have found another end. Its connection must
-// be closed after it (RFC 9112, 6.1). A header that was not seen as a whole counts as
-// ambiguous.
+// ambiguous reports whether a proxy may have found another end of r, an HTTP/1 request,
+// than net/http has: it has a Content-Length besides its Transfer-Encoding, or a
+// Transfer-Encoding in HTTP/1.0 (RFC 9112, 6.1 and 6.3), or a field in several lines (5.2).
+// Its connection must be closed after it. Where that depends on a header that was not seen
+// as a whole, as within TLS, the request counts as ambiguous.
 func (c *conn) ambiguous(r *http.Request) bool {
-	if len(r.TransferEncoding) == 0 || !c.plain {
-		return false
+	chunked, old := len(r.TransferEncoding) > 0, r.ProtoMinor == 0
+	if !c.plain {
+		return chunked || old
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.header.withLength || c.header.unseen || !c.header.whole
+	h := &c.header
+	switch unseen := h.unseen || !h.whole; {
+	case chunked && (h.withLength || unseen), old && (h.withCoding || unseen):
+		return true
+	}
+	return h.folded && !h.unseen
 }
 
 // headerRead counts the header of r by the memory that it needs now that it is

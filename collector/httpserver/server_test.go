@@ -3,10 +3,12 @@ package httpserver
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -114,6 +116,11 @@ func TestAmbiguous(t *testing.T) {
 		"both, after empty line": {[]string{post("/", "", "x"), "", "\r\n\r\n" + post("/", "Transfer-Encoding: chunked\r\n", "0\r\n\r\n")}, true},
 		"both, in parts":         {[]string{"POST / HTTP/1.1\r\nHost: a\r\nConten", "t-Length: 5\r\nTransfer-Enc", "oding: chunked\r\n\r\n0\r\n\r\n"}, true},
 		"both, ahead of time":    {[]string{post("/", "", "x") + "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n", "", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"}, true},
+		"both, folded":           {[]string{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n 5\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n"}, true},
+		"coding in HTTP/1.0":     {[]string{"POST / HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nhello"}, true},
+		"kept HTTP/1.0":          {[]string{"POST / HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello"}, false},
+		"folded":                 {[]string{post("/", "X: a\r\n Transfer-Encoding: chunked\r\n", "hello")}, true},
+		"folded by a tab":        {[]string{post("/", "X: a\r\n\tb\r\n", "hello")}, true},
 		"both, ahead as a whole": {[]string{chunked("/", "x") + post("/", "Transfer-Encoding: chunked\r\n", "0\r\n\r\n"), ""}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,6 +145,97 @@ func TestAmbiguous(t *testing.T) {
 				t.Errorf("%s, close %v, want %v", last.Status, last.Close, tc.close)
 			}
 		})
+	}
+}
+
+// Within TLS headers are not seen: chunks and HTTP/1.0 end the connection there.
+func TestAmbiguousInTLS(t *testing.T) {
+	withCertificate := httptest.NewTLSServer(echo)
+	defer withCertificate.Close()
+	addr := serve(t, newServer(t, Options{Handler: echo, TLS: withCertificate.TLS.Clone()}))
+	for name, tc := range map[string]struct {
+		sent  string
+		close bool
+	}{
+		"length":   {post("/", "", "hello"), false},
+		"both":     {post("/", "Transfer-Encoding: chunked\r\n", "0\r\n\r\n"), true},
+		"chunks":   {chunked("/", "hello"), true},
+		"HTTP/1.0": {"POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nhello", true},
+	} {
+		c := tls.Client(dial(t, addr), &tls.Config{RootCAs: withCertificate.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.com"})
+		if resp, _ := ask(t, c, tc.sent); resp.StatusCode != 200 || resp.Close != tc.close {
+			t.Errorf("%s: %s, close %v, want %v", name, resp.Status, resp.Close, tc.close)
+		}
+	}
+}
+
+// What a strict proxy refuses is refused here, or read in the one way that RFC 9112
+// allows, or is the last request of its connection.
+func TestStrict(t *testing.T) {
+	addr := serve(t, newServer(t, Options{Handler: echo}))
+	request := func(fields, body string) string {
+		return "POST / HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n" + body
+	}
+	in := func(chunks string) string { return request("Transfer-Encoding: chunked\r\n", chunks) }
+	for name, tc := range map[string]struct {
+		sent string
+		code int // 400 and more end the connection
+		body string
+	}{
+		"several lengths":                       {request("Content-Length: 1\r\nContent-Length: 2\r\n", "ab"), 400, ""},
+		"a list of lengths":                     {request("Content-Length: 1, 2\r\n", "ab"), 400, ""},
+		"a list of one length":                  {request("Content-Length: 1, 1\r\n", "a"), 400, ""},
+		"a length with a sign":                  {request("Content-Length: +1\r\n", "a"), 400, ""},
+		"a negative length":                     {request("Content-Length: -1\r\n", "a"), 400, ""},
+		"a length in hexadecimal":               {request("Content-Length: 0x1\r\n", "a"), 400, ""},
+		"a length that is too long":             {request("Content-Length: 99999999999999999999\r\n", "a"), 400, ""},
+		"an empty length":                       {request("Content-Length: \r\n", "a"), 400, ""},
+		"a space before a colon":                {request("Content-Length : 1\r\n", "a"), 400, ""},
+		"a space before a coding":               {request("Transfer-Encoding : chunked\r\n", "0\r\n\r\n"), 400, ""},
+		"no name":                               {request(": 1\r\n", ""), 400, ""},
+		"a line without a colon":                {request("nonsense\r\n", ""), 400, ""},
+		"a fold as the first line":              {"POST / HTTP/1.1\r\n Host: a\r\nContent-Length: 1\r\n\r\na", 400, ""},
+		"a NUL":                                 {request("X: a\x00b\r\n", ""), 400, ""},
+		"a bare CR":                             {request("X: a\rContent-Length: 1\r\n", ""), 400, ""},
+		"a name that is no token":               {request("X\x01Y: a\r\n", ""), 400, ""},
+		"two hosts":                             {request("Host: b\r\n", ""), 400, ""},
+		"no host":                               {"POST / HTTP/1.1\r\n\r\n", 400, ""},
+		"another coding":                        {request("Transfer-Encoding: gzip\r\n", ""), 501, ""},
+		"a coding before chunks":                {request("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), 501, ""},
+		"chunks twice":                          {request("Transfer-Encoding: chunked, chunked\r\n", "0\r\n\r\n"), 501, ""},
+		"two codings":                           {request("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), 501, ""},
+		"a coding with a tab":                   {request("Transfer-Encoding: \vchunked\r\n", "0\r\n\r\n"), 400, ""},
+		"HTTP/1.9":                              {"GET / HTTP/1.9\r\nHost: a\r\n\r\n", 200, ""},
+		"HTTP/3":                                {"GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505, ""},
+		"a line that ends in LF":                {"POST / HTTP/1.1\nHost: a\nContent-Length: 1\n\na", 200, "a"},
+		"an extension of a chunk":               {in("1;x=y\r\na\r\n0\r\n\r\n"), 200, "a"},
+		"a chunk size that ends in LF":          {in("1\na\r\n0\r\n\r\n"), 0, ""},
+		"a chunk that ends in LF":               {in("1\r\na\n0\r\n\r\n"), 0, ""},
+		"an extension of a chunk with an LF":    {in("1;x=\ny\r\na\r\n0\r\n\r\n"), 0, ""},
+		"a chunk size with a sign":              {in("+1\r\na\r\n0\r\n\r\n"), 0, ""},
+		"a chunk size with 0x":                  {in("0x1\r\na\r\n0\r\n\r\n"), 0, ""},
+		"a chunk size that is too large":        {in("ffffffffffffffffff\r\na\r\n0\r\n\r\n"), 0, ""},
+		"a chunk that is longer than its size":  {in("1\r\nab\r\n0\r\n\r\n"), 0, ""},
+		"a chunk size with a space and a digit": {in("1 1\r\na\r\n0\r\n\r\n"), 0, ""},
+	} {
+		c := dial(t, addr)
+		io.WriteString(c, tc.sent)
+		from := bufio.NewReader(c)
+		resp, err := http.ReadResponse(from, nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		body, _ := io.ReadAll(resp.Body)
+		if tc.code == 0 { // the body is cut off there
+			if _, err := from.ReadByte(); err == nil || !resp.Close && resp.StatusCode == 200 && len(body) > 1 {
+				t.Errorf("%s: %s, %q, and the connection is kept", name, resp.Status, body)
+			}
+			continue
+		}
+		if resp.StatusCode != tc.code || tc.code == 200 && string(body) != tc.body || tc.code >= 400 && !resp.Close {
+			t.Errorf("%s: %s, %q, close %v, want %d", name, resp.Status, body, resp.Close, tc.code)
+		}
 	}
 }
 
