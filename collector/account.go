@@ -13,7 +13,7 @@ import (
 func outcomes(s *receiver.Stats) map[string]uint64 {
 	return map[string]uint64{
 		ledger.Stored: s.Stored, ledger.Rejected: s.RejectedTotal(), ledger.Failed: s.Failed, ledger.Duplicate: s.Duplicate,
-		ledger.Dropped: s.DroppedTotal(),
+		ledger.Dropped: s.DroppedTotal(), ledger.Ignored: s.IgnoredTotal(),
 	}
 }
 

@@ -25,7 +25,7 @@ func (c backend) Store(ctx context.Context, b *normalize.Batch, o receiver.Store
 	r, err := c.journal.AppendKeyed(ctx, o.Key, journal.Batch{
 		Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime,
 		Synced: durability == string(config.Synced),
-		Events: b.Records + b.RejectedTotal + b.DroppedTotal,
+		Events: b.Events(),
 	})
 	if !errors.Is(err, journal.ErrKeyReused) { // which says nothing of the disk
 		c.health.Note(err)

@@ -142,7 +142,7 @@ func samples[K comparable](counts map[K]uint64) (list []promtext.Sample) {
 }
 
 // table lists the metrics except for those of sinks. Events: received = stored +
-// rejected + failed + duplicate + dropped.
+// rejected + failed + duplicate + dropped + ignored.
 func (s *Stats) table() promtext.Table {
 	rejected := make(map[string]uint64)
 	for _, reason := range receiver.Reasons() {
@@ -206,6 +206,7 @@ func (s *Stats) table() promtext.Table {
 
 		promtext.Counters("events_rejected_total", "Events that cannot be stored as they are, by reason; their senders were told.", []string{"reason"}, samples(rejected)...),
 		promtext.Counters("events_dropped_total", "Events that a rule of the configuration has left out, by rule; to their senders they are accepted.", []string{"rule"}, samples(s.Receive.Dropped)...),
+		promtext.Counters("events_ignored_total", "What is no log, such as Sentry's transactions and sessions, by type; it is acknowledged and not kept.", []string{"type"}, samples(s.Receive.Ignored)...),
 		promtext.Counters("ingest_requests_total", "Requests to take events, by status.", []string{"code"}, samples(s.Receive.Requests)...),
 	}
 }

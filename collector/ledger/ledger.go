@@ -1,7 +1,7 @@
 // Package ledger is the account that a collector keeps of events, and its
 // comparison with what is in the journal:
 //
-//	received = stored + rejected + failed + duplicate + dropped
+//	received = stored + rejected + failed + duplicate + dropped + ignored
 //	stored   = records in the journal from the start's offset on
 //	stored   = delivered + pending + dropped, of each sink
 //
@@ -27,6 +27,7 @@ const (
 	Failed    = "failed"    // could not be stored; its sender was told
 	Duplicate = "duplicate" // was stored before, by its key
 	Dropped   = "dropped"   // left out by a rule of the configuration
+	Ignored   = "ignored"   // no log: acknowledged and not kept
 )
 
 // Ledger is the account of one process. Offsets and counts are of events; what

@@ -54,7 +54,7 @@ func Reasons() []string { return append([]string(nil), reasonNames[1:]...) }
 // It is for one goroutine at a time and owns all its memory; it never points
 // into the input.
 //
-// Every event of the input is one of Records, of RejectedTotal or of DroppedTotal. A
+// Every event of the input is one of Records, RejectedTotal, DroppedTotal or IgnoredTotal. A
 // body or line that cannot be split into events, because it is not JSON or
 // over Limits.MaxEvents, counts as one event.
 type Batch struct {
@@ -76,6 +76,11 @@ type Batch struct {
 	// left out: they are neither in Lines nor rejected.
 	Dropped      []Drop
 	DroppedTotal int
+
+	// Ignored tells by kind, IgnoredTotal in all, of what a receiver acknowledges and does
+	// not keep, as it is no log. It is neither in Lines nor rejected.
+	Ignored      []Drop
+	IgnoredTotal int
 
 	byReason [numReasons]int
 	dropLog  []uint16 // of each event dropped since the last mark, the index in Dropped
@@ -120,7 +125,7 @@ func (b *Batch) Reset() {
 		b.deadLetters = nil
 	}
 	*b = Batch{
-		Lines: b.Lines[:0], Rejected: b.Rejected[:0], Dropped: b.Dropped[:0],
+		Lines: b.Lines[:0], Rejected: b.Rejected[:0], Dropped: b.Dropped[:0], Ignored: b.Ignored[:0],
 		dropLog: b.dropLog[:0], withhold: b.withhold,
 		deadLetters: b.deadLetters[:0], deadText: b.deadText[:0], deadLimit: b.deadLimit,
 	}
@@ -168,6 +173,7 @@ func (b *Batch) Memory() [2][]byte { return [2][]byte{b.Lines, b.deadText} }
 func (b *Batch) Discard(empty bool) {
 	b.Lines, b.Records = b.Lines[:0], 0
 	b.Dropped, b.DroppedTotal, b.dropLog = b.Dropped[:0], 0, b.dropLog[:0]
+	b.Ignored, b.IgnoredTotal = b.Ignored[:0], 0
 	if b.RejectedTotal == 0 && !empty {
 		b.RejectedTotal = 1
 		b.byReason[syntax]++
@@ -185,8 +191,14 @@ func (b *Batch) RejectedFor(name string) int {
 	return 0
 }
 
-// events is the number of events seen since Reset.
-func (b *Batch) events() int { return b.Records + b.RejectedTotal + b.DroppedTotal }
+// Events is the number of events seen since Reset.
+func (b *Batch) Events() int { return b.Records + b.RejectedTotal + b.DroppedTotal + b.IgnoredTotal }
+
+// Ignore counts something that is no log, and no event to be kept. There are few kinds.
+func (b *Batch) Ignore(kind string) {
+	b.IgnoredTotal++
+	b.Ignored, _ = count(b.Ignored, kind)
+}
 
 func (b *Batch) addTime(sec int64, nsec int) {
 	ns := clampUnixNano(sec, nsec)

@@ -59,7 +59,7 @@ func (n *Normalizer) readBody(dst *Batch) error {
 func (n *Normalizer) readLines(dst *Batch, start, line int) {
 	for start < len(n.body.all) && !dst.overflow {
 		end := lineEnd(n.body.all, start)
-		if dst.events()-n.body.first < n.limits.MaxEvents {
+		if dst.Events()-n.body.first < n.limits.MaxEvents {
 			n.readWhole(dst, start, end, line) // the error is in dst
 		} else if text := n.body.all[start:end]; !isBlank(text) {
 			n.setText(start, end, line)

@@ -103,7 +103,7 @@ func (b *Builder) Begin() {
 	n.newEvent()
 	b.text = b.text[:0]
 	b.place, b.level, b.merged, b.raw = nowhere, 0, false, nil
-	if b.dst.events()-n.body.first >= n.limits.MaxEvents {
+	if b.dst.Events()-n.body.first >= n.limits.MaxEvents {
 		n.ev.fault = tooManyEvents
 	}
 }
@@ -478,6 +478,9 @@ func (b *Builder) Context(size int, write func(dst []byte) []byte) { b.dst.addCo
 // Dropped reports whether the event that End was called for last was left out by
 // a rule.
 func (b *Builder) Dropped() bool { return b.n.dropped }
+
+// Ignore counts something that is no log, see Batch.Ignored.
+func (b *Builder) Ignore(kind string) { b.dst.Ignore(kind) }
 
 // Reject counts an event that was not begun, or not ended, as rejected for one
 // of the Reason constants; detail tells a human what was found and what was

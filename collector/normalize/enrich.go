@@ -187,9 +187,9 @@ func (n *Normalizer) fillDefaults() {
 	}
 }
 
-// A Drop is how many events one rule has left out.
+// A Drop is how many events one rule has left out, or how many of a kind were ignored.
 type Drop struct {
-	Rule   string
+	Rule   string // or kind
 	Events int
 }
 
@@ -197,13 +197,20 @@ type Drop struct {
 func (b *Batch) drop(rule string) {
 	b.DroppedTotal++
 	i := 0
-	for ; i < len(b.Dropped) && b.Dropped[i].Rule != rule; i++ {
-	}
-	if i == len(b.Dropped) {
-		b.Dropped = append(b.Dropped, Drop{Rule: rule})
-	}
-	b.Dropped[i].Events++
+	b.Dropped, i = count(b.Dropped, rule)
 	b.dropLog = append(b.dropLog, uint16(i))
+}
+
+// count adds one to the number of name in list, and returns at which index.
+func count(list []Drop, name string) ([]Drop, int) {
+	i := 0
+	for ; i < len(list) && list[i].Rule != name; i++ {
+	}
+	if i == len(list) {
+		list = append(list, Drop{Rule: name})
+	}
+	list[i].Events++
+	return list, i
 }
 
 // undrop takes back what was dropped since the last mark.

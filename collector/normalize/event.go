@@ -34,7 +34,7 @@ func (n *Normalizer) readEvent(dst *Batch, i, above int) int {
 	}
 	detail := ""
 	if n.describes(dst) {
-		detail = fmt.Sprintf("event %d is %s, expected an object", dst.events()-n.body.first, kindName(text[i]))
+		detail = fmt.Sprintf("event %d is %s, expected an object", dst.Events()-n.body.first, kindName(text[i]))
 	}
 	n.add(dst, notObject, i, detail, text[i:end])
 	return end
@@ -59,7 +59,7 @@ func kindName(c byte) string {
 func (n *Normalizer) beginEvent(dst *Batch, start int) {
 	n.ev = event{start: start}
 	n.newEvent()
-	if dst.events()-n.body.first >= n.limits.MaxEvents {
+	if dst.Events()-n.body.first >= n.limits.MaxEvents {
 		n.ev.fault = tooManyEvents
 	}
 }

@@ -41,12 +41,12 @@ func FuzzBody(f *testing.F) {
 			}
 			checkBatch(t, b)
 			if err == ErrEmpty {
-				if len(bytes.TrimSpace(bytes.TrimPrefix(body, byteOrderMark))) != 0 || b.events() != 0 {
-					t.Fatalf("%q is called empty, %d events", body, b.events())
+				if len(bytes.TrimSpace(bytes.TrimPrefix(body, byteOrderMark))) != 0 || b.Events() != 0 {
+					t.Fatalf("%q is called empty, %d events", body, b.Events())
 				}
 				continue
 			}
-			if want, counted := countEvents(body); counted && want != b.events() {
+			if want, counted := countEvents(body); counted && want != b.Events() {
 				t.Fatalf("%q has %d events, %d accepted + %d rejected", body, want, b.Records, b.RejectedTotal)
 			}
 			// A line normalizes to itself.
@@ -102,8 +102,8 @@ func FuzzValues(f *testing.F) {
 			return
 		}
 		b := new(Batch)
-		if err := New(Limits{}).Body(b, event, received); err != nil || b.events() != 1 {
-			t.Fatalf("%q: %v, %d events", event, err, b.events())
+		if err := New(Limits{}).Body(b, event, received); err != nil || b.Events() != 1 {
+			t.Fatalf("%q: %v, %d events", event, err, b.Events())
 		}
 		if b.Records == 0 {
 			return

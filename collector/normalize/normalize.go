@@ -203,7 +203,7 @@ func (n *Normalizer) Line(dst *Batch, line []byte, received time.Time) error {
 }
 
 func (n *Normalizer) begin(dst *Batch, b []byte, received time.Time) {
-	n.body = body{received: received, first: dst.events(), dirty: !utf8.Valid(b), escapes: b == nil || bytes.IndexByte(b, '\\') >= 0, all: b}
+	n.body = body{received: received, first: dst.Events(), dirty: !utf8.Valid(b), escapes: b == nil || bytes.IndexByte(b, '\\') >= 0, all: b}
 	n.body.seen.line = 1
 }
 

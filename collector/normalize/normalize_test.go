@@ -204,8 +204,8 @@ func TestForms(t *testing.T) {
 		})
 	}
 	for _, empty := range []string{"", " \r\n\t", "\xef\xbb\xbf"} {
-		if b, err := normalizeBody(t, Limits{}, empty); err != ErrEmpty || b.events() != 0 {
-			t.Errorf("body %q: %v, %d events", empty, err, b.events())
+		if b, err := normalizeBody(t, Limits{}, empty); err != ErrEmpty || b.Events() != 0 {
+			t.Errorf("body %q: %v, %d events", empty, err, b.Events())
 		}
 	}
 }

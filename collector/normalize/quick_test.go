@@ -59,8 +59,8 @@ func sameVerdict(t *testing.T, line []byte) {
 	switch {
 	case (err != nil) != (failed != nil):
 		t.Fatalf("%.300q: %v, by the decoder %v", line, err, failed)
-	case err == nil && (b.events() != events || b.RejectedFor(ReasonNotObject) != events-objects):
-		t.Fatalf("%.300q: %d events, %d no objects; by the decoder %d and %d", line, b.events(), b.RejectedFor(ReasonNotObject), events, events-objects)
+	case err == nil && (b.Events() != events || b.RejectedFor(ReasonNotObject) != events-objects):
+		t.Fatalf("%.300q: %d events, %d no objects; by the decoder %d and %d", line, b.Events(), b.RejectedFor(ReasonNotObject), events, events-objects)
 	}
 }
 

@@ -87,7 +87,7 @@ func (n *Normalizer) add(dst *Batch, r reason, at int, detail string, raw []byte
 	dst.AddDeadLetter(reasonNames[r], detail, raw)
 	if n.describes(dst) {
 		dst.Rejected = append(dst.Rejected, Rejection{
-			Index:  dst.events(),
+			Index:  dst.Events(),
 			Line:   n.lineOf(at),
 			Offset: int64(n.body.base + at),
 			Reason: reasonNames[r],
@@ -125,7 +125,7 @@ func (n *Normalizer) explain(dst *Batch, r reason) string {
 	if !n.describes(dst) {
 		return ""
 	}
-	index, got := dst.events()-n.body.first, n.ev.got
+	index, got := dst.Events()-n.body.first, n.ev.got
 	switch r {
 	case invalidUTF8:
 		return fmt.Sprintf("event %d is not valid UTF-8: byte 0x%02x at offset %d", index, got, n.body.base+n.ev.faultAt)

@@ -30,8 +30,8 @@ func TestWithin(t *testing.T) {
 			return b, room
 		}
 		whole, room := read(1<<30, 0)
-		if whole.Overflowed() || room.asked == 0 || room.asked > 100 || whole.events() != 1000 {
-			t.Errorf("%s: asked %d times, %d events", form.name, room.asked, whole.events())
+		if whole.Overflowed() || room.asked == 0 || room.asked > 100 || whole.Events() != 1000 {
+			t.Errorf("%s: asked %d times, %d events", form.name, room.asked, whole.Events())
 		}
 		if _, room := read(0, whole.Held()); room.asked != 0 {
 			t.Errorf("%s: asked for what was free", form.name)

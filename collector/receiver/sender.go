@@ -78,7 +78,7 @@ func (w *workspace) setSender(from Sender) {
 // charge tells the sender's account what was read.
 func (w *workspace) charge() {
 	if w.sender != nil {
-		w.sender.Charge(time.Now(), len(w.buf), w.batch.Records+w.batch.RejectedTotal+w.batch.DroppedTotal)
+		w.sender.Charge(time.Now(), len(w.buf), w.batch.Events())
 	}
 }
 

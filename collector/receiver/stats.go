@@ -18,7 +18,7 @@ const ReasonTorn = "torn"
 func Reasons() []string { return append(normalize.Reasons(), ReasonTorn) }
 
 // Stats is a snapshot of the counters since New. In each,
-// Received = Stored + the sums of Rejected and Dropped + Failed + Duplicate. All but
+// Received = Stored + the sums of Rejected, Dropped and Ignored + Failed + Duplicate. All but
 // Storing, InFlight and Connections only rise. Whatever Store has taken is in Stored,
 // in Duplicate or in Storing.
 type Stats struct {
@@ -30,6 +30,7 @@ type Stats struct {
 	Duplicate uint64 // events that were stored before, under the key of their request or frame
 
 	Dropped map[string]uint64 // events that a rule has dropped, by its name
+	Ignored map[string]uint64 // what is acknowledged and not kept, as it is no log, by kind
 
 	Requests map[int]uint64 // HTTP requests by status
 	Aborted  uint64         // of them, those whose client went away in the body
@@ -56,6 +57,9 @@ func (s *Stats) RejectedTotal() uint64 { return sum(s.Rejected) }
 
 // DroppedTotal sums up Dropped.
 func (s *Stats) DroppedTotal() uint64 { return sum(s.Dropped) }
+
+// IgnoredTotal sums up Ignored.
+func (s *Stats) IgnoredTotal() uint64 { return sum(s.Ignored) }
 
 func sum(counts map[string]uint64) (n uint64) {
 	for _, c := range counts {
@@ -85,7 +89,7 @@ func (c *counters) snapshot() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.s
-	s.Rejected, s.Requests, s.Dropped = maps.Clone(s.Rejected), maps.Clone(s.Requests), maps.Clone(s.Dropped)
+	s.Rejected, s.Requests, s.Dropped, s.Ignored = maps.Clone(s.Rejected), maps.Clone(s.Requests), maps.Clone(s.Dropped), maps.Clone(s.Ignored)
 	return s
 }
 
@@ -143,8 +147,10 @@ func (c *counters) eventsLocked(w *workspace, stored, failed int) {
 		c.s.Stored += uint64(stored)
 		c.s.StoredBytes += uint64(len(b.Lines))
 	}
-	if b.DroppedTotal > 0 {
-		c.dropLocked(b)
+	if b.DroppedTotal+b.IgnoredTotal > 0 {
+		c.s.Received += uint64(b.DroppedTotal + b.IgnoredTotal)
+		addTo(&c.s.Dropped, b.Dropped)
+		addTo(&c.s.Ignored, b.Ignored)
 	}
 	if b.RejectedTotal > 0 {
 		for _, reason := range normalize.Reasons() {
@@ -155,16 +161,16 @@ func (c *counters) eventsLocked(w *workspace, stored, failed int) {
 	}
 }
 
-func (c *counters) dropLocked(b *normalize.Batch) {
-	if c.s.Dropped == nil {
-		c.s.Dropped = make(map[string]uint64)
+// addTo adds the numbers of list to counts.
+func addTo(counts *map[string]uint64, list []normalize.Drop) {
+	if *counts == nil {
+		*counts = make(map[string]uint64)
 	}
-	for _, d := range b.Dropped {
+	for _, d := range list {
 		if d.Events > 0 {
-			c.s.Dropped[d.Rule] += uint64(d.Events)
+			(*counts)[d.Rule] += uint64(d.Events)
 		}
 	}
-	c.s.Received += uint64(b.DroppedTotal)
 }
 
 // reject counts events that never made it into a batch.

@@ -88,7 +88,7 @@ func (c *Chunk) Alone() bool {
 	if c.batcher == nil || c.End {
 		return false
 	}
-	c.full = c.Batch.Records+c.Batch.RejectedTotal+c.Batch.DroppedTotal > 0
+	c.full = c.Batch.Events() > 0
 	return c.full
 }
 

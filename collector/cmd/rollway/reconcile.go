@@ -27,7 +27,7 @@ var reconcileCommand = &command{
 	help: `
 Compares the counts of a collector with each other and with its journal:
 
-  received = stored + rejected + failed + duplicate + dropped by rules
+  received = stored + rejected + failed + duplicate + dropped by rules + ignored
   stored   = the records in the journal since the collector's start
   stored   = delivered + pending + dropped, of each sink
 

@@ -41,7 +41,7 @@ func NewServer(t testing.TB, change func(*receiver.Options)) *Server {
 	s.Receiver = receiver.New(backend{s}, o)
 	t.Cleanup(func() {
 		st := s.Stats()
-		if st.Received != st.Stored+st.RejectedTotal()+st.Failed || int(st.Stored) != len(s.Lines) || st.InFlight != 0 {
+		if st.Received != st.Stored+st.RejectedTotal()+st.IgnoredTotal()+st.Failed || int(st.Stored) != len(s.Lines) || st.InFlight != 0 {
 			t.Errorf("%+v with %d lines", st, len(s.Lines))
 		}
 	})

@@ -32,7 +32,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (m *delivery) key(b *normalize.Batch, content []byte) string {
 	sum := crc32.Update(crc32.Checksum(m.tag, castagnoli), castagnoli, content)
 	key := base64.RawStdEncoding.AppendEncode([]byte("forward/"), m.id[:])
-	for _, n := range [...]int{int(sum), len(content), b.Records + b.RejectedTotal + b.DroppedTotal} {
+	for _, n := range [...]int{int(sum), len(content), b.Events()} {
 		key = strconv.AppendInt(append(key, '/'), int64(n), 36)
 	}
 	return string(key)

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/internal/jsonline"
 )
@@ -19,9 +18,8 @@ func (answerer) Answer(a *receiver.Answer) {
 		a.Code = http.StatusTooManyRequests
 		// Seconds, all categories, of whatever belongs to the key.
 		a.Header["X-Sentry-Rate-Limits"] = []string{a.Header.Get("Retry-After") + "::key:full"}
-	case a.Code == http.StatusOK, a.Code == http.StatusBadRequest && len(a.Note) > 0 && onlyUnsupported(a.Batch):
-		a.Code = http.StatusOK
-		if n := a.Batch.RejectedTotal - a.Batch.RejectedFor(normalize.ReasonUnsupported); n > 0 {
+	case a.Code == http.StatusOK:
+		if n := a.Batch.RejectedTotal; n > 0 {
 			a.Header["X-Sentry-Error"] = []string{strconv.Itoa(n) + " of the envelope's events cannot be stored as they are"}
 		}
 		a.Body = append(a.Body, '{')
@@ -37,12 +35,6 @@ func (answerer) Answer(a *receiver.Answer) {
 	a.Body = append(a.Body, `{"detail":`...)
 	a.Body = jsonline.AppendString(a.Body, a.Text)
 	a.Body = append(a.Body, "}\n"...)
-}
-
-// onlyUnsupported reports whether all that was left out is of types that are not
-// kept: nothing is wrong with the request.
-func onlyUnsupported(b *normalize.Batch) bool {
-	return b.RejectedTotal == b.RejectedFor(normalize.ReasonUnsupported)
 }
 
 // oneLine makes text fit for a header.

@@ -3,8 +3,9 @@
 //
 // An envelope is a line with its header, then items: a line with the item's header
 // and a payload, as long as the header's length says, or else up to the end of
-// the line. Items of the types event and log become lines. Each item of another
-// type counts as one rejected event, as unsupported.
+// the line. Items of the types event and log become lines. Items of other types, such as
+// transactions and sessions, are no logs: they are acknowledged, counted by type, and not
+// kept.
 //
 //	event                                              log
 //	time      timestamp, a string or seconds           timestamp
@@ -34,7 +35,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/wire"
@@ -176,7 +176,7 @@ func (d *decoder) setKey(q *receiver.Request) {
 		return
 	}
 	b := q.Batch
-	q.SetKey("sentry/" + string(d.project) + "/" + string(id[:]) + "/" + strconv.Itoa(b.Records+b.RejectedTotal+b.DroppedTotal))
+	q.SetKey("sentry/" + string(d.project) + "/" + string(id[:]) + "/" + strconv.Itoa(b.Events()))
 }
 
 var zero = []byte("0")
@@ -206,10 +206,26 @@ func (d *decoder) item(kind, payload []byte) {
 			d.logs(value)
 		}
 	default:
-		if d.Start(payload) {
-			d.Reject(normalize.ReasonUnsupported, fmt.Sprintf("items of type %.40s are not kept", kind))
+		d.Ignore(typeOf(kind))
+	}
+}
+
+// otherTypes are the types of items that SDKs and Sentry's Relay send besides event and
+// log, for the label of a metric.
+var otherTypes = []string{
+	"transaction", "span", "attachment", "client_report", "session", "sessions", "check_in", "feedback", "user_report",
+	"profile", "profile_chunk", "replay_event", "replay_recording", "replay_video", "trace_metric", "statsd",
+	"metric_buckets", "metric_meta", "security", "raw_security", "nel", "form_data", "unreal_report",
+}
+
+// typeOf returns the type of an item, "other" if it is none of otherTypes.
+func typeOf(kind []byte) string {
+	for _, t := range otherTypes {
+		if kind != nil && jsonwalk.Equal(kind, t) {
+			return t
 		}
 	}
+	return "other"
 }
 
 // payload returns the object in a payload. Otherwise it counts as one rejected

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -109,11 +110,11 @@ func TestLogs(t *testing.T) {
 func TestEnvelopes(t *testing.T) {
 	event := "{\"type\":\"event\"}\n{\"message\":\"x\"}\n"
 	for _, tt := range []struct {
-		name, body     string
-		lines          int
-		code           int
-		want           string
-		unsupported, n uint64 // of all rejected
+		name, body string
+		lines      int
+		code       int
+		want       string
+		ignored, n uint64 // n: rejected
 	}{
 		{"id", "{\"event_id\":\"9ec79c33\"}\n" + event, 1, 200, `{"id":"9ec79c33"}`, 0, 0},
 		{"id of the event", "{}\n{\"type\":\"event\"}\n{\"event_id\":\"9ec79c33\"}", 1, 200, `{"id":"9ec79c33"}`, 0, 0},
@@ -125,8 +126,8 @@ func TestEnvelopes(t *testing.T) {
 		{"length with a fraction", "{}\n{\"type\":\"event\",\"length\":2.0}\n{}", 0, 400, `its length is 2.0`, 0, 1},
 		{"header alone", "{}", 0, 200, `{}`, 0, 0},
 		{"other types", "{}\n{\"type\":\"session\"}\n{}\n" + event + "{\"type\":\"attachment\",\"length\":5}\na\nb\nc\n{\"type\":\"client_report\"}\n{}",
-			1, 200, `{}`, 3, 3},
-		{"other types alone", "{}\n{\"type\":\"transaction\"}\n{}\n{}\n{}", 0, 200, `{}`, 2, 2},
+			1, 200, `{}`, 3, 0},
+		{"other types alone", "{}\n{\"type\":\"transaction\"}\n{}\n{}\n{}", 0, 200, `{}`, 2, 0},
 		{"not an event", "{}\n{\"type\":\"event\"}\n[]\n" + event, 1, 200, `{}`, 0, 1},
 		{"alone", "{}\n{\"type\":\"event\"}\n[]\n", 0, 400, `nothing was stored: the payload is not an object`, 0, 1},
 		{"not JSON", "{}\n{\"type\":\"event\"}\n{\"a\"\n", 0, 400, `nothing was stored`, 0, 1},
@@ -149,12 +150,31 @@ func TestEnvelopes(t *testing.T) {
 		rec := decodetest.Send(h, "/api/1/envelope/", tt.body)
 		stats := s.Stats()
 		if rec.Code != tt.code || !strings.Contains(rec.Body.String(), tt.want) || !json.Valid(rec.Body.Bytes()) || len(s.Lines) != tt.lines ||
-			stats.RejectedTotal() != tt.n || stats.Rejected[normalize.ReasonUnsupported] != tt.unsupported {
+			stats.RejectedTotal() != tt.n || stats.IgnoredTotal() != tt.ignored {
 			t.Errorf("%s: %d %s, %q, %v", tt.name, rec.Code, rec.Body, s.Lines, stats.Rejected)
 		}
-		if told := rec.Header().Get("X-Sentry-Error") != ""; told != (tt.n > tt.unsupported || tt.code != 200) {
+		if told := rec.Header().Get("X-Sentry-Error") != ""; told != (tt.n > 0 || tt.code != 200) {
 			t.Errorf("%s: %v", tt.name, rec.Header())
 		}
+	}
+}
+
+// What is no log is counted by its type, as far as it is known, and leaves no dead letter.
+func TestOtherTypes(t *testing.T) {
+	s, h := newServer(t, normalize.Limits{})
+	s.OnReject = func(b *normalize.Batch) { t.Errorf("%d rejected", b.RejectedTotal) }
+	body, want := "{}\n", map[string]uint64{"other": 4}
+	for _, kind := range otherTypes {
+		body += `{"type":"` + kind + `","length":3}` + "\n\x00\n{\n"
+		want[kind]++
+	}
+	body += "{}\n\n{\"type\":7}\nx\n{\"type\":\"sessionx\"}\nx\n{\"type\":\"" + strings.Repeat("x", 1000) + "\"}\nx\n{\"type\":\"se\\u0073sion\"}\nx"
+	want["session"]++
+	if rec := decodetest.Send(h, "/api/1/envelope/", body); rec.Code != 200 || rec.Body.String() != "{}\n" || rec.Header().Get("X-Sentry-Error") != "" {
+		t.Errorf("%d %s %v", rec.Code, rec.Body, rec.Header())
+	}
+	if got := s.Stats(); !maps.Equal(got.Ignored, want) || got.Received != got.IgnoredTotal() {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
