@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"syscall"
 	"time"
@@ -15,21 +16,80 @@ import (
 
 // Batch is records to store together.
 type Batch struct {
-	Lines   []byte // canonical lines, each ended by '\n'; not kept
-	Records int    // number of lines
-	MinTime int64  // least time of a record, unix nanoseconds
-	MaxTime int64  // greatest time of a record, unix nanoseconds
-	Synced  bool   // wait for fdatasync
+	Before  []Chunk // lines that come before Lines
+	Lines   []byte  // canonical lines, each ended by '\n'; not kept
+	Records int     // number of lines, those in Before included
+	MinTime int64   // least time of a record, unix nanoseconds
+	MaxTime int64   // greatest time of a record, unix nanoseconds
+	Synced  bool    // wait for fdatasync
 
 	// Events is the number of events that became the lines, if some became none; 0: as
 	// many as Records. It tells whether a batch belongs to its key.
 	Events int
 }
 
+// A Chunk is a part of the lines of a batch. One that is packed becomes a frame as it is.
+type Chunk struct {
+	Bytes   []byte // lines, or a frame of zstd that tells their length; not kept
+	Packed  bool
+	Size    int // length of the lines
+	Records int // number of lines
+}
+
 func (b *Batch) events() int { return cmp.Or(b.Events, b.Records) }
 
+// bytes returns the length of b's lines, and of what is stored of them.
+func (b *Batch) bytes() (lines, stored int) {
+	lines, stored = len(b.Lines), len(b.Lines)
+	for i := range b.Before {
+		lines, stored = lines+b.Before[i].Size, stored+len(b.Before[i].Bytes)
+	}
+	return lines, stored
+}
+
+// parts returns the frames that b becomes if one holds limit bytes: readers have a whole
+// frame in memory.
+func (b *Batch) parts(limit int) iter.Seq[Chunk] {
+	return func(yield func(Chunk) bool) {
+		for _, c := range b.Before {
+			if c.Packed && !yield(c) || !c.Packed && !split(c.Bytes, limit, yield) {
+				return
+			}
+		}
+		split(b.Lines, limit, yield)
+	}
+}
+
+// split yields lines in chunks of at most limit bytes, unless a single line has more.
+func split(lines []byte, limit int, yield func(Chunk) bool) bool {
+	for len(lines) > 0 {
+		part := lines[:recordlog.Piece(lines, limit)]
+		lines = lines[len(part):]
+		if !yield(Chunk{Bytes: part, Size: len(part), Records: recordlog.LineCount(part)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// lineCount returns the number of lines of b, or -1.
+func (b *Batch) lineCount() int {
+	n := recordlog.LineCount(b.Lines)
+	if len(b.Lines) == 0 && len(b.Before) > 0 {
+		n = 0
+	}
+	for i := range b.Before {
+		c := &b.Before[i]
+		if n < 0 || !c.Packed && recordlog.LineCount(c.Bytes) != c.Records {
+			return -1
+		}
+		n += c.Records
+	}
+	return n
+}
+
 func (b *Batch) check() error {
-	switch n := recordlog.LineCount(b.Lines); {
+	switch n := b.lineCount(); {
 	case len(b.Lines) > maxLines:
 		return fmt.Errorf("append to journal: batch has %d bytes; a batch may have %d", len(b.Lines), maxLines)
 	case n < 0:
@@ -102,7 +162,9 @@ func (j *Journal) append(ctx context.Context, b Batch, key *keyHash) (first uint
 // group is batches that are written together: head and those linked to it.
 type group struct {
 	head    *waiter
-	bytes   int // of lines
+	bytes   int  // to be stored
+	lines   int  // bytes of lines; more than bytes if chunks are packed
+	packed  bool // the lines are, by zstd
 	keys    int
 	records int
 	batches int
@@ -119,7 +181,8 @@ func (g *group) keysLen() int { return keyEntrySize * g.keys }
 func (j *Journal) leadLocked(w *waiter) {
 	g := group{head: w, minTime: w.batch.MinTime, maxTime: w.batch.MaxTime}
 	for last := w; last != nil; {
-		g.bytes += len(last.batch.Lines)
+		lines, stored := last.batch.bytes()
+		g.lines, g.bytes = g.lines+lines, g.bytes+stored
 		if last.keyed {
 			g.keys++
 		}
@@ -127,7 +190,7 @@ func (j *Journal) leadLocked(w *waiter) {
 		g.batches++
 		g.minTime, g.maxTime = min(g.minTime, last.batch.MinTime), max(g.maxTime, last.batch.MaxTime)
 		m := j.queue.head
-		if m == nil || m.solo || g.bytes+g.keysLen()+len(m.batch.Lines)+m.keySize() > j.o.MaxGroupBytes || g.keys == math.MaxUint16 || g.records+m.batch.Records > recordlog.MaxBody {
+		if m == nil || m.solo || len(w.batch.Before)+len(m.batch.Before) > 0 || g.bytes+g.keysLen()+len(m.batch.Lines)+m.keySize() > j.o.MaxGroupBytes || g.keys == math.MaxUint16 || g.records+m.batch.Records > recordlog.MaxBody {
 			break
 		}
 		m = j.queue.pop()
@@ -157,7 +220,7 @@ func (j *Journal) leadLocked(w *waiter) {
 		}
 		j.counters.Appends += uint64(g.batches)
 		j.counters.Records += uint64(g.records)
-		j.counters.LineBytes += uint64(g.bytes)
+		j.counters.LineBytes += uint64(g.lines)
 		j.counters.Groups++
 		j.wakeReadersLocked()
 	} else {

@@ -146,7 +146,7 @@ func (j *Journal) AppendKeyed(ctx context.Context, key string, b Batch) (Receipt
 	case !utf8.ValidString(key):
 		return Receipt{}, errors.New("append to journal: idempotency key is not UTF-8")
 	}
-	recordless := b.Events > 0 && b.Records == 0 && len(b.Lines) == 0
+	recordless := b.Events > 0 && b.Records == 0 && len(b.Lines)+len(b.Before) == 0
 	if err := b.check(); err != nil && !recordless {
 		return Receipt{}, err
 	}

@@ -152,14 +152,20 @@ func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer
 	defer enc.Close()
 	p = &packer{dst: dst, enc: enc, size: segmentHeaderSize, from: math.MaxUint64, min: math.MaxInt64, max: math.MinInt64}
 	p.h.ID, p.summary = sh.ID, newSummary(sh.ID, s.first)
+	p.summary.packed = true
 	if err := w.each(j.pause, func(h *recordlog.Frame, frame []byte) error {
 		if h.First >= s.end { // a write error that was rolled back
 			return io.EOF
 		}
-		if what := h.Unknown(); what != "" || h.Codec != recordlog.CodecNone {
+		if what := h.Unknown(); what != "" {
 			return fmt.Errorf("a frame has %s", what)
 		}
-		return p.add(h, frame[frameHeaderSize:])
+		body := frame[frameHeaderSize:]
+		lines, err := linesOf(h, body, &w.plain)
+		if err != nil {
+			return err
+		}
+		return p.add(h, body[:h.KeysLen], lines)
 	}); err != nil {
 		return nil, err
 	}
@@ -190,12 +196,11 @@ func (j *Journal) pause(d time.Duration) error {
 }
 
 // add adds the frame h. A batch that continues in the next frame begins a packed frame.
-func (p *packer) add(h *recordlog.Frame, body []byte) error {
+func (p *packer) add(h *recordlog.Frame, keys, lines []byte) error {
 	goesOn := false
-	for _, k := range parseKeys(nil, h, body) {
+	for _, k := range parseKeys(nil, h, keys) {
 		goesOn = goesOn || k.first+uint64(k.records) > h.End()
 	}
-	lines := body[h.KeysLen:]
 	if p.h.Records > 0 && (goesOn || h.First != p.h.End() || len(p.buf)+len(lines) > packBytes || p.h.Keys+h.Keys > math.MaxUint16) {
 		if err := p.flush(); err != nil {
 			return err
@@ -204,7 +209,7 @@ func (p *packer) add(h *recordlog.Frame, body []byte) error {
 	if p.h.Records == 0 {
 		p.h.First, p.h.MinTime, p.h.MaxTime = h.First, h.MinTime, h.MaxTime
 	}
-	p.keys = append(p.keys, body[:h.KeysLen]...)
+	p.keys = append(p.keys, keys...)
 	p.buf = append(p.buf, lines...)
 	p.h.Keys += h.Keys
 	p.h.Records += h.Records

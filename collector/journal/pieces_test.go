@@ -8,7 +8,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // bigBatch is a batch of n lines of 100 to 199 bytes.
@@ -110,4 +113,91 @@ func TestBigBatchTakenBack(t *testing.T) {
 	if len(offsets) != 202 || len(gaps) > 0 {
 		t.Fatalf("%d records and gaps %v, want 202 and none", len(offsets), gaps)
 	}
+}
+
+// packedChunk is a chunk of b's lines, as a frame of zstd.
+func packedChunk(t testing.TB, b Batch) Chunk {
+	t.Helper()
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	testkit.OK(t, err)
+	defer enc.Close()
+	return Chunk{Bytes: enc.EncodeAll(b.Lines, nil), Packed: true, Size: len(b.Lines), Records: b.Records}
+}
+
+// Chunks that are packed already become frames of the open segment as they are. Everything
+// that reads an open segment reads them: a reader, the next start, the audit, cat, the
+// footer and the packer.
+func TestPackedChunks(t *testing.T) {
+	mem := disktest.NewMem()
+	open := func(pack bool) *Journal {
+		j, err := Open("/j", Options{Disk: mem, MaxGroupBytes: 4000, SegmentBytes: 20_000, Pack: pack})
+		testkit.OK(t, err)
+		checkKinds(t, j, []FindingKind{})
+		return j
+	}
+	j := open(false)
+	const rounds, each = 8, 160
+	for i := range rounds {
+		n := i * each
+		raw, last := lines(n, 40), lines(n+140, 20)
+		b := Batch{
+			Before:  []Chunk{{Bytes: raw.Lines, Size: len(raw.Lines), Records: 40}, packedChunk(t, lines(n+40, 100))},
+			Lines:   last.Lines,
+			Records: each, MinTime: raw.MinTime, MaxTime: last.MaxTime, Synced: i%2 == 0,
+		}
+		if i == rounds-1 { // ends with what is packed
+			b.Before, b.Lines = append(b.Before, packedChunk(t, last)), nil
+		}
+		key := fmt.Sprint("key ", i)
+		for again := range 2 {
+			if r, err := j.AppendKeyed(context.Background(), key, b); err != nil || r.First != uint64(n) || r.Records != each || r.Duplicate != (again == 1) {
+				t.Fatalf("%+v, %v", r, err)
+			}
+		}
+		b.Before[1].Records++
+		if _, err := j.Append(context.Background(), b); err == nil {
+			t.Fatal("a batch whose chunks have other lines than it says is stored")
+		}
+	}
+	all := ""
+	for i := range rounds {
+		all += string(lines(i*each, each).Lines)
+	}
+	if st := j.Stats(); st.LineBytes != uint64(len(all)) || st.Records != rounds*each {
+		t.Errorf("%d bytes in %d records counted; want %d in %d", st.LineBytes, st.Records, len(all), rounds*each)
+	}
+	check := func(j *Journal) {
+		t.Helper()
+		for _, from := range []uint64{0, 7, 90, each + 141, rounds*each - 1} {
+			r := j.NewReader(from)
+			defer r.Close()
+			got := ""
+			for r.Offset() < rounds*each {
+				f, ok, err := r.TryNext()
+				if err != nil || !ok {
+					t.Fatalf("at %d: %v %v", r.Offset(), ok, err)
+				}
+				got += string(f.Lines)
+			}
+			if want := lines(int(from), rounds*each-int(from)); got != string(want.Lines) {
+				t.Fatalf("from %d: other lines than were appended", from)
+			}
+		}
+		rep, err := audit(mem, "/j", AuditOptions{})
+		if err != nil || len(rep.Damage(0)) > 0 || rep.Records != rounds*each || rep.Keys != rounds {
+			t.Fatalf("%+v, %v", rep, err)
+		}
+	}
+	check(j)
+	testkit.OK(t, j.Close())
+	j = open(false) // reads the open segment whole, seals the others
+	check(j)
+	testkit.OK(t, j.Close())
+	j = open(true)
+	waitPacked(t, j)
+	if st := j.Stats(); st.LastError != nil || st.PackedSegments == 0 {
+		t.Fatalf("%+v", st)
+	}
+	check(j)
+	testkit.OK(t, j.Close())
 }

@@ -26,6 +26,7 @@ type summary struct {
 	counts map[recordlog.Count]uint32 // by step and level
 	sum    uint32                     // of the frames
 	pos    int64                      // their end
+	packed bool                       // each frame is a block
 
 	// the line before: the next one mostly has the same step and level
 	prefix [len(prefixOf)]byte
@@ -47,7 +48,7 @@ func newSummary(id, first uint64) *summary {
 func (s *summary) add(h *recordlog.Frame, frame, lines []byte) {
 	f := &s.foot
 	n := len(f.Blocks)
-	if n == 0 || s.pos-f.Blocks[n-1].Pos >= blockBytes || h.Codec != recordlog.CodecNone {
+	if n == 0 || s.pos-f.Blocks[n-1].Pos >= blockBytes || s.packed {
 		f.Blocks = append(f.Blocks, recordlog.Block{First: h.First, Pos: s.pos, MinTime: h.MinTime, MaxTime: h.MaxTime})
 		n++
 	}
@@ -196,11 +197,14 @@ func (j *Journal) writeFooter(f disk.File, path string, id, first uint64, size i
 	// A journal that is closing does not wait.
 	pause := func(d time.Duration) error { _ = j.pause(d); return nil }
 	if err := w.each(pause, func(h *recordlog.Frame, frame []byte) error {
-		if h.Codec != recordlog.CodecNone {
-			return errors.New("its frames are packed")
+		if what := h.Unknown(); what != "" {
+			return fmt.Errorf("a frame has %s", what)
 		}
-		s.add(h, frame, frame[frameHeaderSize+h.KeysLen:])
-		return nil
+		lines, err := linesOf(h, frame[frameHeaderSize:], &w.plain)
+		if err == nil {
+			s.add(h, frame, lines)
+		}
+		return err
 	}); err != nil {
 		return 0, err
 	}

@@ -18,11 +18,17 @@ func (j *Journal) writeGroup(g *group, first uint64) (int64, error) {
 }
 
 // tryGroup writes g, whose first record gets the offset first, and returns its length in
-// the file. A batch above MaxGroupBytes becomes several frames, since readers have a whole
-// frame in memory. After an error the file ends where it did before, or is retired. The
+// the file. A batch above MaxGroupBytes, or of several chunks, becomes several frames. After an error the file ends where it did before, or is retired. The
 // caller has the writer role.
 func (j *Journal) tryGroup(g *group, first uint64) (int64, error) {
-	size := int64(g.bytes) + int64(g.keysLen()) + frameHeaderSize*int64(j.pieces(g))
+	frames := int64(1)
+	if g.cut(j.o.MaxGroupBytes) {
+		frames = 0
+		for range g.head.batch.parts(j.o.MaxGroupBytes) {
+			frames++
+		}
+	}
+	size := int64(g.bytes) + int64(g.keysLen()) + frameHeaderSize*frames
 	if err := j.makeRoom(size, g); err != nil {
 		return 0, err
 	}
@@ -31,10 +37,10 @@ func (j *Journal) tryGroup(g *group, first uint64) (int64, error) {
 	}
 	s := j.writer.seg
 	var err error
-	if g.bytes <= j.o.MaxGroupBytes {
-		_, err = j.writeFrame(g, first, s.size)
+	if g.cut(j.o.MaxGroupBytes) {
+		err = j.writeParts(g, first, s.size)
 	} else {
-		err = j.writePieces(g, first, s.size)
+		_, err = j.writeFrame(g, first, s.size)
 	}
 	if err == nil {
 		return size, nil
@@ -50,32 +56,26 @@ func (j *Journal) tryGroup(g *group, first uint64) (int64, error) {
 	return 0, err
 }
 
-// pieces returns how many frames g becomes. Only a single batch is cut.
-func (j *Journal) pieces(g *group) int {
-	if g.bytes <= j.o.MaxGroupBytes {
-		return 1
-	}
-	return recordlog.Pieces(g.head.batch.Lines, j.o.MaxGroupBytes)
-}
+// cut reports whether g, which is a single batch then, becomes several frames.
+func (g *group) cut(limit int) bool { return g.bytes > limit || len(g.head.batch.Before) > 0 }
 
-// writePieces writes the one batch of g as several frames from pos on; the first has its
+// writeParts writes the one batch of g as several frames from pos on; the first has its
 // key.
-func (j *Journal) writePieces(g *group, first uint64, pos int64) error {
+func (j *Journal) writeParts(g *group, first uint64, pos int64) error {
 	keys := g.keys
-	for rest := g.head.batch.Lines; len(rest) > 0; {
-		lines := rest[:recordlog.Piece(rest, j.o.MaxGroupBytes)]
-		rest = rest[len(lines):]
-		piece := group{
-			head: &waiter{batch: Batch{Lines: lines, Records: g.records, Events: g.head.batch.Events}, key: g.head.key, keyed: keys > 0}, bytes: len(lines), records: recordlog.LineCount(lines),
+	for c := range g.head.batch.parts(j.o.MaxGroupBytes) {
+		part := group{
+			head:  &waiter{batch: Batch{Lines: c.Bytes, Records: g.records, Events: g.head.batch.Events}, key: g.head.key, keyed: keys > 0},
+			bytes: len(c.Bytes), lines: c.Size, packed: c.Packed, records: c.Records,
 			keys: keys, minTime: g.minTime, maxTime: g.maxTime, at: g.at,
 		}
 		keys = 0
-		n, err := j.writeFrame(&piece, first, pos)
+		n, err := j.writeFrame(&part, first, pos)
 		if err != nil {
 			return err
 		}
 		pos += n
-		first += uint64(piece.records)
+		first += uint64(part.records)
 	}
 	return nil
 }
@@ -102,9 +102,12 @@ func (j *Journal) writeFrame(g *group, first uint64, pos int64) (int64, error) {
 		j.writer.buf = buf[:0]
 	}
 	h := recordlog.Frame{
-		Unpacked: g.bytes, Keys: g.keys, KeysLen: g.keysLen(),
+		Unpacked: g.lines, Keys: g.keys, KeysLen: g.keysLen(),
 		First: first, Records: g.records, ID: j.writer.seg.id,
 		MinTime: g.minTime, MaxTime: g.maxTime,
+	}
+	if g.packed {
+		h.Codec = recordlog.CodecZstd
 	}
 	h.Put(buf)
 	_, err := j.writer.seg.file.WriteAt(buf, pos)
