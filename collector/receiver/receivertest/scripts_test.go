@@ -8,8 +8,8 @@ import (
 	"github.com/rollway/rollway/internal/testkit"
 )
 
-// TestScripts has clients from registries send. In a script URL, HOST and PORT are
-// the collector's, and DSN for what Sentry's clients are given.
+// TestScripts has clients from registries send. In a script $URL, $HOST and $PORT
+// are the collector's, and $DSN is what Sentry's clients are given.
 func TestScripts(t *testing.T) {
 	testkit.Nightly(t, testkit.Engines, "its clients come from a registry")
 	for _, c := range scripts {
@@ -19,7 +19,7 @@ func TestScripts(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c.run(t, strings.NewReplacer("URL", url, "DSN", dsn(url), "HOST", host, "PORT", port).Replace(c.script), c.packages...)
+				c.run(t, strings.NewReplacer("$URL", url, "$DSN", dsn(url), "$HOST", host, "$PORT", port).Replace(c.script), c.packages...)
 			})
 		})
 	}
@@ -33,7 +33,7 @@ var scripts = []struct {
 }{
 	{"elastic/elasticsearch-py", Python, []string{"elasticsearch==9.5.1"}, `
 from elasticsearch import Elasticsearch, helpers
-es = Elasticsearch("URL", http_compress=True)
+es = Elasticsearch("$URL", http_compress=True)
 assert es.ping()
 assert es.info()["version"]["number"] == "8.17.0"
 assert es.cluster.health()["status"] == "green"
@@ -49,7 +49,7 @@ es.indices.refresh(index="logs-shop-default")
 `},
 	{"elastic/pino-elasticsearch", Node, []string{"pino-elasticsearch@9.0.0", "pino@10.4.0"}, `
 const pino = require('pino')
-const to = require('pino-elasticsearch')({ index: 'logs-shop-default', node: 'URL', esVersion: 8, opType: 'create', flushBytes: 1e6 })
+const to = require('pino-elasticsearch')({ index: 'logs-shop-default', node: '$URL', esVersion: 8, opType: 'create', flushBytes: 1e6 })
 const fail = (what) => (err) => { console.error(what, err); process.exit(1) }
 to.on('unknown', fail('unknown')); to.on('error', fail('error')); to.on('insertError', fail('insertError'))
 to.on('insert', (stats) => { console.log(JSON.stringify(stats)); if (stats.failed) process.exit(1) })
@@ -63,13 +63,13 @@ to.end()
 `},
 	{"loki/pino-loki", Node, []string{"pino@10.4.0", "pino-loki@3.0.0"}, `
 const pino = require('pino');
-const transport = pino.transport({ target: 'pino-loki', options: { host: 'URL', batching: false, labels: { app: 'shop' } } });
+const transport = pino.transport({ target: 'pino-loki', options: { host: '$URL', batching: false, labels: { app: 'shop' } } });
 const log = pino(transport);
 transport.on('ready', () => {
   log.warn({ ms: 812, nested: { k: true } }, 'slow');
   // At its end the transport does not wait for what it is sending.
   const stored = setInterval(async () => {
-    const answer = await fetch('URL/metrics');
+    const answer = await fetch('$URL/metrics');
     if (/rollway_events_stored_total [1-9]/.test(await answer.text())) { clearInterval(stored); transport.end(); }
   }, 100);
 });
@@ -77,7 +77,7 @@ transport.on('ready', () => {
 	{"loki/winston-loki", Node, []string{"winston@3.19.0", "winston-loki@6.1.7"}, `
 const winston = require('winston');
 const LokiTransport = require('winston-loki');
-const transport = new LokiTransport({ host: 'URL', labels: { app: 'shop' }, batching: true, interval: 1, onConnectionError: (e) => { console.error(e); process.exit(1); } });
+const transport = new LokiTransport({ host: '$URL', labels: { app: 'shop' }, batching: true, interval: 1, onConnectionError: (e) => { console.error(e); process.exit(1); } });
 const log = winston.createLogger({ transports: [transport] });
 log.warn('slow', { ms: 812, labels: { region: 'eu' } });
 log.error('failed');
@@ -86,7 +86,7 @@ setTimeout(() => transport.flush().then(() => process.exit(0)), 100);
 	{"loki/python-logging-loki", Python, []string{"python-logging-loki==0.3.1"}, `
 import logging, logging_loki
 log = logging.getLogger("checkout")
-log.addHandler(logging_loki.LokiHandler(url="URL/loki/api/v1/push", tags={"app": "shop"}, version="1"))
+log.addHandler(logging_loki.LokiHandler(url="$URL/loki/api/v1/push", tags={"app": "shop"}, version="1"))
 log.warning("slow", extra={"tags": {"ms": "812"}})
 log.error("failed \"here\"\n")
 `},
@@ -98,7 +98,7 @@ from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.sdk.resources import Resource
 from opentelemetry._logs import LogRecord, SeverityNumber
 provider = LoggerProvider(resource=Resource.create({"service.name": "shop", "host.name": "web-1"}))
-provider.add_log_record_processor(SimpleLogRecordProcessor(OTLPLogExporter(endpoint="URL/v1/logs", compression=Compression.Gzip)))
+provider.add_log_record_processor(SimpleLogRecordProcessor(OTLPLogExporter(endpoint="$URL/v1/logs", compression=Compression.Gzip)))
 logger = provider.get_logger("checkout", "1.2.3")
 logger.emit(LogRecord(timestamp=1779972000123456789, severity_number=SeverityNumber.WARN, severity_text="WARN", body="slow",
     attributes={"ms": 812, "ratio": 0.5, "tags": ["a", "b"], "ok": True, "raw": b"\x01\x02"}))
@@ -110,7 +110,7 @@ const { LoggerProvider, SimpleLogRecordProcessor } = require('@opentelemetry/sdk
 const { OTLPLogExporter } = require('@opentelemetry/exporter-logs-otlp-http');
 const { resourceFromAttributes } = require('@opentelemetry/resources');
 async function main() {
-  const exporter = new OTLPLogExporter({ url: 'URL/v1/logs' });
+  const exporter = new OTLPLogExporter({ url: '$URL/v1/logs' });
   const provider = new LoggerProvider({
     resource: resourceFromAttributes({ 'service.name': 'shop', 'host.name': 'web-1' }),
     processors: [new SimpleLogRecordProcessor({ exporter })],
@@ -125,7 +125,7 @@ main();
 `},
 	{"otlp/pino-opentelemetry-transport", Node, []string{"pino@10.4.0", "pino-opentelemetry-transport@4.0.2"}, `
 const pino = require('pino');
-process.env.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT = 'URL/v1/logs';
+process.env.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT = '$URL/v1/logs';
 const transport = pino.transport({ target: 'pino-opentelemetry-transport', options: {
   loggerName: 'checkout', serviceVersion: '1.2.3', resourceAttributes: { 'service.name': 'shop' },
   logRecordProcessorOptions: { recordProcessorType: 'simple', exporterOptions: { protocol: 'http/protobuf' } },
@@ -135,7 +135,7 @@ transport.on('ready', () => {
   log.warn({ ms: 812, nested: { k: true } }, 'slow');
   // At its end the transport does not wait for what it is sending.
   const stored = setInterval(async () => {
-    const answer = await fetch('URL/metrics');
+    const answer = await fetch('$URL/metrics');
     if (/rollway_events_stored_total [1-9]/.test(await answer.text())) { clearInterval(stored); transport.end(); }
   }, 100);
 });
@@ -144,7 +144,7 @@ transport.on('ready', () => {
 import logging
 import sentry_sdk
 from sentry_sdk.integrations.logging import LoggingIntegration
-sentry_sdk.init(dsn="DSN", release="shop@1.0", environment="test", server_name="web-1", enable_logs=True,
+sentry_sdk.init(dsn="$DSN", release="shop@1.0", environment="test", server_name="web-1", enable_logs=True,
                 include_local_variables=False, default_integrations=False, integrations=[LoggingIntegration()])
 sentry_sdk.set_tag("team", "cart")
 log = logging.getLogger("shop.cart")
@@ -161,13 +161,13 @@ sentry_sdk.flush(60)
 	// With a brotli module beside it, as other packages bring one, the SDK packs by that.
 	{"sentry/sentry-sdk-brotli", Python, []string{"sentry-sdk==2.75.0", "brotli==1.2.0"}, `
 import sentry_sdk
-sentry_sdk.init(dsn="DSN", release="shop@1.0", environment="test", server_name="web-1", default_integrations=False)
+sentry_sdk.init(dsn="$DSN", release="shop@1.0", environment="test", server_name="web-1", default_integrations=False)
 sentry_sdk.capture_message("cart is large", level="warning")
 sentry_sdk.flush(60)
 `},
 	{"sentry/sentry-node", Node, []string{"@sentry/node@10.78.0"}, `
 const Sentry = require('@sentry/node')
-Sentry.init({ dsn: 'DSN', release: 'shop@1.0', environment: 'test', serverName: 'web-1', enableLogs: true, defaultIntegrations: false })
+Sentry.init({ dsn: '$DSN', release: 'shop@1.0', environment: 'test', serverName: 'web-1', enableLogs: true, defaultIntegrations: false })
 async function main () {
   const err = new TypeError('no price')
   err.stack = 'TypeError: no price\n    at pay (/srv/shop.js:9:11)'
@@ -184,7 +184,7 @@ main()
 	{"splunk/splunk-handler", Python, []string{"splunk-handler==3.0.0"}, `
 import logging
 from splunk_handler import SplunkHandler
-handler = SplunkHandler(host="HOST", port=PORT, protocol="http", token="secret", index="main", hostname="web-1",
+handler = SplunkHandler(host="$HOST", port=$PORT, protocol="http", token="secret", index="main", hostname="web-1",
                         source="shop", sourcetype="app", flush_interval=0, retry_count=0)
 log = logging.getLogger("shop")
 log.addHandler(handler)
@@ -194,7 +194,7 @@ log.warning("second %s", "line", extra={"_time": 1779972000.25})
 `},
 	{"splunk/splunk-logging", Node, []string{"splunk-logging@0.11.1"}, `
 const { Logger } = require('splunk-logging')
-const log = new Logger({ token: 'secret', url: 'URL', maxBatchCount: 3 })
+const log = new Logger({ token: 'secret', url: '$URL', maxBatchCount: 3 })
 log.error = (err) => { console.error(err); process.exit(1) }
 const metadata = { source: 'shop', sourcetype: 'app', index: 'main', time: 1779972000.5 }
 log.send({ message: 'first', severity: 'warn', metadata })
@@ -207,7 +207,7 @@ log.send({ message: 'third' }, (err, res, body) => {
 	{"splunk/winston-splunk-httplogger", Node, []string{"winston-splunk-httplogger@3.1.8", "winston@3.19.0"}, `
 const winston = require('winston')
 const SplunkStreamEvent = require('winston-splunk-httplogger')
-const transport = new SplunkStreamEvent({ splunk: { token: 'secret', url: 'URL', index: 'main' } })
+const transport = new SplunkStreamEvent({ splunk: { token: 'secret', url: '$URL', index: 'main' } })
 const log = winston.createLogger({ transports: [transport] })
 log.warn('cart is large', { cart: { items: 3 } })
 log.info('done')
