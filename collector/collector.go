@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/connlimit"
 	"github.com/rollway/rollway/collector/deadletter"
@@ -45,6 +46,7 @@ type Collector struct {
 	ids       *ulid.Source
 	health    *health.Health
 	metrics   *metrics
+	clients   *clients.Table
 
 	sinks []*sink.Runner
 	kafka *kafka.Destination // nil: off
@@ -64,7 +66,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Collector{config: cfg, log: log, began: time.Now(), ids: new(ulid.Source), conns: connlimit.New(cfg.Limits.MaxConns)}
+	c := &Collector{config: cfg, log: log, began: time.Now(), ids: new(ulid.Source), conns: connlimit.New(cfg.Limits.MaxConns), clients: clients.New(log)}
 	defer func() {
 		if err != nil {
 			c.close()
@@ -186,6 +188,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		})
 	}
 	serving.Go(func() { c.health.Watch(serveCtx, c.log) })
+	serving.Go(func() { c.clients.Watch(serveCtx) })
 	for _, r := range c.sinks {
 		serving.Go(func() { r.Run(serveCtx) }) // an error is logged, and the next start delivers again
 	}

@@ -22,6 +22,7 @@ var ownEndpoints = []struct{ pattern, does string }{
 	{"POST /api/logs", "take events: a JSON object, an array of them, or one per line; plain or packed"},
 	{"GET  /api/query", "find lines: ?q=EXPRESSION&since=1h&until=…&limit=N or &last=N"},
 	{"GET  /api/tail", "follow lines as server-sent events: ?q=EXPRESSION"},
+	{"GET  /api/clients", "who sends what: requests, events, bytes, refusals and the last error of each client"},
 	{"GET  /api/ledger", "what became of each event since the start, as counted; 'rollway reconcile' compares it with the journal"},
 	{"GET  /metrics", "figures for Prometheus"},
 	{"GET  /healthz", "200 while the process lives"},
@@ -42,13 +43,14 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	c.routeReceivers(take)
 	// These set deadlines of their own.
 	mux.Handle("/api/query", c.measured("/api/query", 0, reading(http.HandlerFunc(c.api.ServeQuery))))
-	mux.Handle("/api/tail", reading(http.HandlerFunc(c.api.ServeTail)))
+	mux.Handle(tailPath, c.measured(tailPath, 0, reading(http.HandlerFunc(c.api.ServeTail))))
+	route("/api/clients", reading(readOnly(http.HandlerFunc(c.serveClients))))
 	route("/api/ledger", reading(readOnly(http.HandlerFunc(c.serveLedger))))
 	route("/metrics", reading(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog}))))
 	route("/healthz", readOnly(http.HandlerFunc(c.serveHealth)))
 	route("/readyz", readOnly(http.HandlerFunc(c.serveReady)))
 	mux.Handle("/{$}", c.measured("/", inTime, elastic.Handshake(indexOnly(http.HandlerFunc(c.serveIndex)))))
-	mux.Handle("/", c.measured("other", inTime, otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown)))))
+	mux.Handle("/", c.measured(otherPath, inTime, otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown)))))
 	return mux
 }
 

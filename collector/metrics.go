@@ -41,17 +41,26 @@ func newMetrics(c *Collector) *metrics {
 	return m
 }
 
-// measured observes the duration of the requests that next answers. From the first byte
-// of an answer on the client has timeout to take it; 0: for as long as it likes.
+// measured observes the duration of the requests that next answers, and who sends them.
+// From the first byte of an answer on the client has timeout to take it; 0: for as long as
+// it likes.
 func (c *Collector) measured(endpoint string, timeout time.Duration, next http.Handler) http.Handler {
 	d := &durations{all: c.metrics.durations, endpoint: endpoint}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		sw := &answerWriter{ResponseWriter: w, code: http.StatusOK, timeout: timeout}
-		defer func() { d.observe(sw.code, time.Since(start)) }()
+		defer func() {
+			now := time.Now()
+			if endpoint != tailPath {
+				d.observe(sw.code, now.Sub(start))
+			}
+			c.sawRequest(now, endpoint, sw, r)
+		}()
 		next.ServeHTTP(sw, r)
 	})
 }
+
+const tailPath = "/api/tail" // which takes as long as its client likes
 
 // durations are those of one endpoint's requests.
 type durations struct {
@@ -81,7 +90,12 @@ type answerWriter struct {
 	timeout time.Duration // 0: there is no deadline
 	code    int
 	begun   bool
+	text    string        // of an answer other than 2xx, its beginning
+	seen    receiver.Seen // of a receiver; otherwise it is empty
 }
+
+// Seen is what a receiver says of its request.
+func (w *answerWriter) Seen(s receiver.Seen) { w.seen = s }
 
 func (w *answerWriter) WriteHeader(code int) {
 	if !w.begun && code >= 200 {
@@ -93,6 +107,9 @@ func (w *answerWriter) WriteHeader(code int) {
 
 func (w *answerWriter) Write(p []byte) (int, error) {
 	w.begin()
+	if w.code >= 400 && w.text == "" && w.seen.Requests == 0 {
+		w.text = string(p[:min(len(p), maxErrorText)])
+	}
 	return w.ResponseWriter.Write(p)
 }
 
@@ -122,7 +139,7 @@ func (sc *statsCollector) Describe(chan<- *prometheus.Desc) {}
 func (sc *statsCollector) Collect(out chan<- prometheus.Metric) {
 	s := sc.c.Stats()
 	ready := promtext.Flag("ready", "1 while lines can be stored, as /readyz says.", sc.c.health.Ready() == nil)
-	for _, t := range []promtext.Table{s.table(), s.tableOfSinks(), {ready}} {
+	for _, t := range []promtext.Table{s.table(), s.tableOfSinks(), {ready, sc.c.refused()}} {
 		t.Visit(func(name, help string, counter bool, labels, values []string, v float64) {
 			kind := prometheus.GaugeValue
 			if counter {
@@ -131,6 +148,15 @@ func (sc *statsCollector) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(prometheus.NewDesc("rollway_"+name, help, labels, nil), kind, v, values...)
 		})
 	}
+}
+
+func (c *Collector) refused() promtext.Metric {
+	var list []promtext.Sample
+	for _, r := range c.clients.Refusals() {
+		list = append(list, promtext.Of(r.Count, r.Receiver, r.Reason, r.Token, r.Network))
+	}
+	return promtext.Counters("refused_total", "Requests and connections that were turned away, by receiver, reason, token and the client's network.",
+		[]string{"receiver", "reason", "token", "network"}, list...)
 }
 
 // samples returns a sample for each key of counts.

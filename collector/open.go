@@ -93,6 +93,7 @@ func (c *Collector) receiveOptions() receiver.Options {
 		IdleTimeout:  timeouts.Stream,
 		DrainTimeout: timeouts.Shutdown,
 		Log:          c.log,
+		Seen:         c.sawStream,
 	}
 	if c.rejected != nil {
 		o.KeepRejected = deadletter.MaxBatch
@@ -127,6 +128,7 @@ func (c *Collector) openServer() {
 		IdleTimeout:       c.config.Timeouts.Idle,
 		OnShutdown:        func() { c.api.Close() },
 		ErrorLog:          errorLog,
+		Refused:           c.sawConnection,
 	})
 }
 

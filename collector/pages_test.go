@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -40,34 +39,6 @@ func TestPagesMayNotSendByAnotherName(t *testing.T) {
 		resp.Body.Close()
 		if resp.StatusCode != c.want {
 			t.Errorf("POST at %s from the page %q: %d, want %d", c.host, c.origin, resp.StatusCode, c.want)
-		}
-	}
-}
-
-// What readers get is not for web pages either, whose host has another name. Prometheus
-// comes by an address or a name of the configuration.
-func TestReadersComeByKnownNames(t *testing.T) {
-	cfg := testConfig(t)
-	cfg.Hosts = "rollway logs.internal"
-	r := run(t, cfg)
-	for _, path := range []string{"/metrics", "/api/query", "/api/ledger"} {
-		for host, want := range map[string]int{
-			"evil.example:4318": 403, "rollway:4318": 200, "logs.internal": 200, "127.0.0.1:4318": 200, "192.0.2.7": 200, "[2001:db8::1]:4318": 200, "localhost": 200,
-		} {
-			req, err := http.NewRequest("GET", r.url+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Host = host
-			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, _ := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if resp.StatusCode != want || want == 403 && !strings.Contains(string(text), "add the name to hosts") {
-				t.Errorf("GET %s at %s: %d, want %d: %.200s", path, host, resp.StatusCode, want, text)
-			}
 		}
 	}
 }

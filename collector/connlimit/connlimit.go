@@ -105,6 +105,8 @@ func (l *Limit) Listener(inner net.Listener, refusal []byte) *Listener {
 // A Listener accepts connections within a Limit. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
+	Refused func(net.Conn) // is told of those over the limit; nil: nobody is
+
 	limit   *Limit
 	refusal []byte
 	closing atomic.Int64 // when CloseAfterBacklog was called, in Unix nanoseconds; 0: not yet
@@ -131,6 +133,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return nil, err
 		case l.limit.Acquire():
 			return &conn{Conn: c, limit: l.limit}, nil
+		}
+		if l.Refused != nil {
+			l.Refused(c)
 		}
 		l.limit.refuse(c, l.refusal)
 	}

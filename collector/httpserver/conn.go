@@ -45,6 +45,9 @@ type conn struct {
 	// true: what is read here then is records.
 	answering atomic.Bool
 
+	reading atomic.Bool // there is a header that no handler has got
+	told    atomic.Bool // Options.Refused knows why it ends
+
 	mu      sync.Mutex
 	greeted bool   // something was read before; guarded by mu
 	header  header // of the current request; guarded by mu
@@ -69,10 +72,16 @@ func connOf(c net.Conn) *conn {
 func stateChanged(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateIdle:
+		connOf(c).reading.Store(false)
 		connOf(c).answering.Store(false)
 		connOf(c).requestEnded(false)
+	case http.StateActive:
+		connOf(c).reading.Store(true)
 	case http.StateClosed, http.StateHijacked:
 		connOf(c).requestEnded(true)
+		if connOf(c).reading.Load() && !connOf(c).told.Load() {
+			connOf(c).s.refused(c.RemoteAddr(), "header", "the header of a request cannot be read (400, 431, 501 or 505), or ended early")
+		}
 	}
 }
 
@@ -105,16 +114,28 @@ func (c *conn) CloseWrite() error {
 // look looks at what was read of plain HTTP. After an error the connection has been
 // answered and ends.
 func (c *conn) look(p []byte, background bool) error {
-	answer := c.judge(p, background)
-	if answer == nil {
+	why := c.judge(p, background)
+	if why == nil {
 		return nil
 	}
-	c.refuse(answer)
+	c.told.Store(true)
+	c.s.refused(c.RemoteAddr(), why.reason, why.text)
+	c.refuse(why.answer)
 	return errRefused{}
 }
 
-// judge returns the answer with which to refuse the connection, or nil.
-func (c *conn) judge(p []byte, background bool) []byte {
+// A refusal is why a connection ends, for Options.Refused and for the client.
+type refusal struct {
+	reason, text string
+	answer       []byte
+}
+
+func newRefusal(status int, reason, text string) *refusal {
+	return &refusal{reason, text, lastAnswer(status, text)}
+}
+
+// judge returns why to refuse the connection, or nil.
+func (c *conn) judge(p []byte, background bool) *refusal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.greeted {

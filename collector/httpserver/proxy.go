@@ -21,7 +21,7 @@ func speaksProxy(begin []byte) bool {
 }
 
 // noProxy is the answer to such a proxy, or to the client that it forwards.
-var noProxy = lastAnswer(http.StatusBadRequest, "the connection begins with a header of the PROXY protocol, which is not spoken here: "+
+var noProxy = newRefusal(http.StatusBadRequest, "protocol", "the connection begins with a header of the PROXY protocol, which is not spoken here: "+
 	"turn it off (send-proxy, proxy_protocol), and have the proxy name clients in X-Forwarded-For or Forwarded")
 
 // logProxy logs such a connection, at most once a second.

@@ -23,7 +23,7 @@ import (
 // answered with 431.
 const MaxHeader = 64 << 10
 
-// Options of a Server. All of them except TLS and OnShutdown are required.
+// Options of a Server. All of them except TLS, OnShutdown and Refused are required.
 type Options struct {
 	Handler http.Handler
 	Limit   *connlimit.Limit // on connections, of all listeners together
@@ -41,6 +41,12 @@ type Options struct {
 
 	OnShutdown func() // ends handlers that would go on for ever
 	ErrorLog   *log.Logger
+
+	// Refused gets the connections that end before Handler has a request: too many are open
+	// ("connections"), their TLS handshake fails ("tls"), they begin with a PROXY header
+	// ("protocol"), or net/http cannot read a header, which may also end early ("header").
+	// It gets requests for whose header there is no memory, too ("unavailable").
+	Refused func(from net.Addr, reason, text string)
 }
 
 // A Server serves any number of listeners. Its methods are safe for concurrent use.
@@ -70,7 +76,7 @@ func New(o Options) *Server {
 		ReadTimeout:       o.ReadTimeout,
 		IdleTimeout:       o.IdleTimeout,
 		MaxHeaderBytes:    MaxHeader,
-		ErrorLog:          o.ErrorLog,
+		ErrorLog:          log.New(&errorLog{s}, "", 0),
 		TLSConfig:         o.TLS,
 		Protocols:         new(http.Protocols),
 		ConnContext:       withConn,
@@ -90,6 +96,7 @@ func New(o Options) *Server {
 // Serve serves the connections of l. It returns nil after Linger, Shutdown or Close.
 func (s *Server) Serve(l net.Listener) error {
 	limited := s.o.Limit.Listener(l, s.tooMany())
+	limited.Refused = func(c net.Conn) { s.refused(c.RemoteAddr(), "connections", tooManyOpen) }
 	s.mu.Lock()
 	s.listeners = append(s.listeners, limited)
 	s.mu.Unlock()
@@ -106,13 +113,22 @@ func (s *Server) Serve(l net.Listener) error {
 	return err
 }
 
+// refused tells Options.Refused.
+func (s *Server) refused(from net.Addr, reason, text string) {
+	if s.o.Refused != nil {
+		s.o.Refused(from, reason, text)
+	}
+}
+
+const tooManyOpen = "too many connections are open; try again later"
+
 // tooMany is what a connection over the limit is told. Nothing can be said before a
 // TLS handshake.
 func (s *Server) tooMany() []byte {
 	if s.o.TLS != nil {
 		return nil
 	}
-	return lastAnswer(http.StatusServiceUnavailable, "too many connections are open; try again later")
+	return lastAnswer(http.StatusServiceUnavailable, tooManyOpen)
 }
 
 // lastAnswer is an answer in HTTP/1 after which the connection ends.
@@ -140,10 +156,12 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 && (s.leaving.Load() || c.ambiguous(r)) {
 		w.Header().Set("Connection", "close")
 	}
+	c.reading.Store(false)
 	c.answering.Store(c.plain && r.ProtoMajor == 1 && r.ContentLength > 0)
 	release, ok := c.headerRead(r)
 	defer release()
 	if !ok {
+		s.refused(c.RemoteAddr(), "unavailable", headerMemory)
 		refuseHeader(w, r)
 		return
 	}

@@ -84,6 +84,7 @@ func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 		r.keepRejected(w, req.URL.Path)
 	}
 	r.count.request(w, done)
+	w.seenRequest(rw, f)
 	done.written = true
 	code := done.code
 	if r.grpc {

@@ -64,6 +64,10 @@ type Options struct {
 	DrainTimeout time.Duration // for a Serve method to store what it has read, once its context has ended; default 5 s
 
 	Log *slog.Logger // default: none
+
+	// Seen gets what came on connections and in datagrams. Of a request it is given to
+	// the ResponseWriter, if that has a method Seen. Default: nobody gets it.
+	Seen func(Seen)
 }
 
 const ratioFloor = 4 << 20 // unpacked bytes from which MaxRatio counts

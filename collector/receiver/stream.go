@@ -2,6 +2,7 @@ package receiver
 
 import (
 	"net"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -21,7 +22,7 @@ const (
 type stream struct {
 	batcher
 	conn     net.Conn
-	from     netip.AddrPort
+	addr     netip.AddrPort // the peer's
 	protocol StreamProtocol
 	session  Session
 	maxFrame int
@@ -51,12 +52,13 @@ func (s *stream) serve() {
 		used := len(w.buf)
 		n, err := s.conn.Read(w.buf[used:cap(w.buf)])
 		w.buf = w.buf[:used+n]
+		s.wire += int64(n)
 		s.r.count.add(func(s *Stats) { s.WireBytes += uint64(n); s.UnpackedBytes += uint64(n) })
 		if n > 0 && !s.started {
 			protocol, undecided := otherProtocol(w.buf)
 			if protocol != "" {
 				s.r.count.reject(normalize.ReasonSyntax)
-				s.warn("the peer speaks " + protocol + ", this address takes " + s.protocol.Name())
+				s.turnAway(Seen{Reason: "protocol", Events: 1, Rejected: 1, Bytes: s.wire, Text: "the peer speaks " + protocol + ", this address takes " + s.protocol.Name()})
 				return
 			}
 			s.started = !undecided
@@ -66,6 +68,7 @@ func (s *stream) serve() {
 			return
 		}
 		if err != nil {
+			s.handshakeFailed(err)
 			s.finish()
 			return
 		}
@@ -117,7 +120,7 @@ func (s *stream) decode(end bool) bool {
 	w := s.space
 	rest := w.buf
 	for full := true; full; {
-		c := s.chunk(rest, s.from, time.Now())
+		c := s.chunk(rest, s.addr, time.Now())
 		c.End = end
 		n, err := s.session.Decode(c)
 		w.answer, full = c.Reply, c.full
@@ -125,12 +128,13 @@ func (s *stream) decode(end bool) bool {
 		if end && err == nil && n < len(rest) {
 			s.r.count.reject(ReasonTorn)
 			s.warn("the connection ended inside of an event")
+			s.see(Seen{Events: 1, Rejected: 1})
 		}
 		if s.store() != nil || !s.reply() {
 			return false
 		}
 		if err != nil {
-			s.warn("the connection is closed: " + err.Error())
+			s.turnAway(refused(err))
 			return false
 		}
 		rest = rest[n:]
@@ -148,6 +152,9 @@ func (s *stream) reply() bool {
 	}
 	s.conn.SetWriteDeadline(time.Now().Add(s.r.opts.BodyTimeout))
 	_, err := s.conn.Write(w.answer)
+	if err != nil {
+		s.handshakeFailed(err)
+	}
 	w.answer = reuse(w.answer)
 	pool.Overwrite(w.answer)
 	return err == nil
@@ -168,7 +175,7 @@ func (s *stream) fit(wasFull bool) bool {
 	switch {
 	case len(w.buf) == size && size >= s.maxFrame:
 		s.r.count.reject(normalize.ReasonTooLarge)
-		s.warn("what the peer sends is too large, the connection is closed", "limit", s.maxFrame)
+		s.turnAway(Seen{Code: http.StatusRequestEntityTooLarge, Events: 1, Rejected: 1, Text: "what the peer sends is too large, the connection is closed"}, "limit", s.maxFrame)
 		return false
 	case len(w.buf) == size: // in the middle of a long frame
 		return s.grow(min(2*size, s.maxFrame))

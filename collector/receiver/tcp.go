@@ -63,6 +63,7 @@ func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamPro
 			r.count.add(func(s *Stats) { s.ConnectionsRefused++ }) // before the peer can know
 			c.Close()
 			r.logSome(slog.LevelWarn, "connection refused, too many are open", "limit", r.opts.MaxConns, "peer", c.RemoteAddr().String())
+			r.see(p.Name(), addrPort(c.RemoteAddr()).Addr(), from, Seen{Reason: "connections", Text: "too many connections are open"})
 			continue
 		}
 		r.count.add(func(s *Stats) { s.Connections++; s.ConnectionsTotal++ })
@@ -83,12 +84,14 @@ func (r *Receiver) serveConn(ctx context.Context, c net.Conn, p StreamProtocol, 
 	s := &stream{
 		batcher:  batcher{r: r, ctx: ctx, space: r.get(), peer: c.RemoteAddr().String(), receiver: p.Name()},
 		conn:     c,
-		from:     addrPort(c.RemoteAddr()),
+		addr:     addrPort(c.RemoteAddr()),
 		protocol: p,
 		maxFrame: int(min(int64(p.MaxFrame(r.opts.Limits.MaxEventBytes, int(r.opts.MaxBody))), r.streams.limit/2)),
 	}
 	defer func() { s.close(recover(), debug.Stack) }()
+	s.from = s.addr.Addr()
 	s.space.setSender(from)
+	s.see(Seen{Requests: 1})
 	s.session = p.Open()
 	s.serve()
 }

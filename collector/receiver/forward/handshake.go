@@ -5,7 +5,7 @@ import (
 	"crypto/sha512"
 	"crypto/subtle"
 	"encoding/hex"
-	"errors"
+	"net/http"
 
 	"github.com/rollway/rollway/collector/receiver"
 )
@@ -63,7 +63,7 @@ const (
 	wrongUser = "username/password mismatch"
 )
 
-var errNoPing = errors.New("the first message of a client must be a PING, as a shared key is asked for here")
+var errNoPing error = &receiver.Refusal{Code: http.StatusUnauthorized, Text: "the first message of a client must be a PING, as a shared key is asked for here"}
 
 // shake takes the PING and answers it. An error closes the connection.
 func (s *session) shake(c *receiver.Chunk) (taken int, err error) {
@@ -84,7 +84,7 @@ func (s *session) shake(c *receiver.Chunk) (taken int, err error) {
 	reason := s.judge(&p)
 	c.Reply = s.appendPong(c.Reply, &p, reason)
 	if reason != "" {
-		return len(c.Data), errors.New("the client is refused: " + reason)
+		return len(c.Data), &receiver.Refusal{Code: http.StatusUnauthorized, Text: "the client is refused: " + reason}
 	}
 	s.hands.over = true
 	return n, nil

@@ -43,6 +43,7 @@ func Run(t testing.TB, change func(*config.Config)) *Server {
 	cfg.Listen, cfg.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 	// What was recorded is sent again years later.
 	cfg.Limits.MaxPast, cfg.Limits.MaxFuture = 0, 0
+	cfg.Hosts = "collector" // as recorded requests call it
 	if change != nil {
 		change(&cfg)
 	}
