@@ -65,8 +65,11 @@ type Entry struct {
 	Size    int64 // bytes; 0 for folders
 	ModTime time.Time
 	Dir     bool
+	Refused error // why OpenFile would refuse it
 }
 
 var ErrLocked = errors.New("locked by another process")
 
 var ErrNotFile = errors.New("not a regular file")
+
+var ErrOwner = errors.New("file of another user")

@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,7 +12,11 @@ import (
 )
 
 // Real is the operating system's file system, as an FS.
-type Real struct{}
+type Real struct {
+	// Owned refuses files of other users, by ErrOwner: whoever may write a folder could put
+	// them there. Those of root and of the folder's owner are opened.
+	Owned bool
+}
 
 // OpenFile is os.OpenFile for a file that can be renamed and removed while it is open.
 func OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
@@ -20,22 +25,53 @@ func OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 
 func SyncData(f *os.File) error { return (&realFile{f}).Sync() }
 
-func (Real) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	f, err := openRegular(openFile, name, flag, perm)
+func (r Real) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
+	f, err := r.openRegular(openFile, name, flag, perm)
 	if err != nil {
 		return nil, err
 	}
 	return &realFile{f}, nil
 }
 
+// OpenData opens a data file as Real{Owned: true} does.
+func OpenData(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	return Real{Owned: true}.openRegular(openFile, name, flag, perm)
+}
+
+// ReadConfig reads at most limit bytes of a file that a configuration names. Links are
+// followed. It must be a regular file of root or this process's user.
+func ReadConfig(name string, limit int64) ([]byte, fs.FileInfo, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|nonBlock, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close() // only read from
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = notFile(name, info.Mode(), nil)
+	}
+	if err == nil {
+		err = refuseOwner(name, info, false)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, limit))
+	return b, info, err
+}
+
 // openRegular opens a regular file with open, and leaves anything else alone.
-func openRegular(open func(string, int, fs.FileMode) (*os.File, error), name string, flag int, perm fs.FileMode) (*os.File, error) {
+func (r Real) openRegular(open func(string, int, fs.FileMode) (*os.File, error), name string, flag int, perm fs.FileMode) (*os.File, error) {
 	if noFollow == 0 { // the system has no such flags
 		if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
 			return nil, notFile(name, info.Mode(), nil)
 		}
 	}
-	f, err := open(name, flag|noFollow, perm)
+	opened := flag | noFollow
+	if r.Owned {
+		opened &^= os.O_TRUNC // not before its owner is known
+	}
+	f, err := open(name, opened, perm)
 	if err != nil {
 		if info, statErr := os.Lstat(name); statErr == nil && !info.Mode().IsRegular() {
 			return nil, notFile(name, info.Mode(), err)
@@ -45,6 +81,12 @@ func openRegular(open func(string, int, fs.FileMode) (*os.File, error), name str
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = notFile(name, info.Mode(), nil)
+	}
+	if err == nil && r.Owned {
+		err = refuseOwner(name, info, true)
+		if err == nil && flag&os.O_TRUNC != 0 && info.Size() > 0 {
+			err = f.Truncate(0)
+		}
 	}
 	if err == nil {
 		err = setBlocking(f)
@@ -89,7 +131,7 @@ func same(f *os.File) (bool, error) {
 }
 
 // List implements FS. It leaves out what vanishes meanwhile.
-func (Real) List(dir string) ([]Entry, error) {
+func (r Real) List(dir string) ([]Entry, error) {
 	names, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -104,8 +146,15 @@ func (Real) List(dir string) ([]Entry, error) {
 			return nil, err
 		}
 		e := Entry{Name: d.Name(), ModTime: info.ModTime(), Dir: d.IsDir()}
-		if !e.Dir {
+		switch name := filepath.Join(dir, e.Name); {
+		case e.Dir:
+		case !info.Mode().IsRegular():
+			e.Refused = notFile(name, info.Mode(), nil)
+		default:
 			e.Size = info.Size()
+			if r.Owned {
+				e.Refused = refuseOwner(name, info, true)
+			}
 		}
 		entries = append(entries, e)
 	}
@@ -152,8 +201,8 @@ func (Real) SyncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-func (Real) Lock(name string, perm fs.FileMode) (Lock, error) {
-	f, err := openRegular(os.OpenFile, name, os.O_RDWR|os.O_CREATE, perm)
+func (r Real) Lock(name string, perm fs.FileMode) (Lock, error) {
+	f, err := r.openRegular(os.OpenFile, name, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {
 		return nil, err
 	}

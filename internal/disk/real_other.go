@@ -4,6 +4,7 @@ package disk
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -13,6 +14,11 @@ func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) }
 
 var openFile = os.OpenFile
 
-const noFollow = 0
+const (
+	nonBlock = 0
+	noFollow = 0
+)
+
+func refuseOwner(string, fs.FileInfo, bool) error { return nil } // files have no owners here
 
 func setBlocking(*os.File) error { return nil }

@@ -4,7 +4,10 @@ package disk
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -13,7 +16,35 @@ func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is
 
 var openFile = os.OpenFile
 
-const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+const (
+	nonBlock = syscall.O_NONBLOCK
+	noFollow = syscall.O_NOFOLLOW | nonBlock
+)
+
+// refuseOwner returns ErrOwner unless the file belongs to root, to this process's user, or,
+// with folder set, to the owner of its folder: on a network file system root may be nobody.
+func refuseOwner(name string, info fs.FileInfo, folder bool) error {
+	uid, ok := ownerOf(info)
+	if !ok || uid == 0 || int(uid) == os.Geteuid() {
+		return nil
+	}
+	if folder {
+		if dir, err := os.Stat(filepath.Dir(name)); err == nil {
+			if of, ok := ownerOf(dir); ok && of == uid {
+				return nil
+			}
+		}
+	}
+	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("%w, %d: give it to the user of this process, %d, or move it away", ErrOwner, uid, os.Geteuid())}
+}
+
+func ownerOf(info fs.FileInfo) (uid uint32, ok bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return st.Uid, true
+}
 
 // setBlocking removes O_NONBLOCK, which is only for the open.
 func setBlocking(f *os.File) error {

@@ -69,3 +69,65 @@ func TestOpensRegularFilesOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// With Owned a file of another user is neither read, cut nor listed as a file to open, unless
+// the folder is that user's.
+func TestOpensOwnFilesOnly(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("only root can make files of others")
+		return
+	}
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	testkit.OK(t, os.WriteFile(name, []byte("precious"), 0o666))
+	testkit.OK(t, os.Chown(name, 12345, 12345))
+	owned := Real{Owned: true}
+	open := func(flag int) error {
+		f, err := owned.OpenFile(name, flag, 0o640)
+		if err == nil {
+			err = f.Close()
+		}
+		return err
+	}
+	for _, flag := range []int{os.O_RDONLY, os.O_RDWR | os.O_CREATE | os.O_TRUNC} {
+		if err := open(flag); !errors.Is(err, ErrOwner) || !strings.Contains(err.Error(), "12345") {
+			t.Errorf("%x: %v", flag, err)
+		}
+	}
+	if _, err := owned.Lock(name, 0o640); !errors.Is(err, ErrOwner) {
+		t.Errorf("lock: %v", err)
+	}
+	if list, err := owned.List(dir); err != nil || !errors.Is(list[0].Refused, ErrOwner) {
+		t.Errorf("%v, %v", list, err)
+	}
+	if _, _, err := ReadConfig(name, 10); !errors.Is(err, ErrOwner) {
+		t.Errorf("a configuration: %v", err)
+	}
+	if b, err := os.ReadFile(name); string(b) != "precious" {
+		t.Errorf("%q, %v", b, err)
+	}
+	testkit.OK(t, os.Chown(dir, 12345, 12345))
+	if err := open(os.O_RDWR | os.O_TRUNC); err != nil {
+		t.Errorf("in a folder of the same user: %v", err)
+	}
+	if b, err := os.ReadFile(name); len(b) > 0 {
+		t.Errorf("%q after O_TRUNC, %v", b, err)
+	}
+}
+
+// A configuration file may be a link, but what it leads to must be a file; a FIFO is not
+// waited for.
+func TestReadConfig(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	testkit.OK(t, os.WriteFile(at("target"), []byte("a: b"), 0o604))
+	testkit.OK(t, errors.Join(os.Symlink(at("target"), at("link")), syscall.Mkfifo(at("fifo"), 0o600), os.Symlink(at("fifo"), at("fifo-link"))))
+	if b, info, err := ReadConfig(at("link"), 3); string(b) != "a: " || err != nil || info.Mode().Perm() != 0o604 {
+		t.Errorf("%q, %v, %v", b, info, err)
+	}
+	for _, name := range []string{at("fifo"), at("fifo-link"), dir, os.DevNull} {
+		if _, _, err := ReadConfig(name, 3); !errors.Is(err, ErrNotFile) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
