@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/sink"
 	"github.com/rollway/rollway/internal/promtext"
@@ -90,12 +91,10 @@ type answerWriter struct {
 	timeout time.Duration // 0: there is no deadline
 	code    int
 	begun   bool
-	text    string        // of an answer other than 2xx, its beginning
-	seen    receiver.Seen // of a receiver; otherwise it is empty
+	text    string // of an answer that refuses the request
+	seen    clients.Seen
+	from    receiver.Sender // as a receiver knows it
 }
-
-// Seen is what a receiver says of its request.
-func (w *answerWriter) Seen(s receiver.Seen) { w.seen = s }
 
 func (w *answerWriter) WriteHeader(code int) {
 	if !w.begun && code >= 200 {
@@ -108,7 +107,7 @@ func (w *answerWriter) WriteHeader(code int) {
 func (w *answerWriter) Write(p []byte) (int, error) {
 	w.begin()
 	if w.code >= 400 && w.text == "" && w.seen.Requests == 0 {
-		w.text = string(p[:min(len(p), maxErrorText)])
+		w.text = errorText(p)
 	}
 	return w.ResponseWriter.Write(p)
 }
@@ -148,15 +147,6 @@ func (sc *statsCollector) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(prometheus.NewDesc("rollway_"+name, help, labels, nil), kind, v, values...)
 		})
 	}
-}
-
-func (c *Collector) refused() promtext.Metric {
-	var list []promtext.Sample
-	for _, r := range c.clients.Refusals() {
-		list = append(list, promtext.Of(r.Count, r.Receiver, r.Reason, r.Token, r.Network))
-	}
-	return promtext.Counters("refused_total", "Requests and connections that were turned away, by receiver, reason, token and the client's network.",
-		[]string{"receiver", "reason", "token", "network"}, list...)
 }
 
 // samples returns a sample for each key of counts.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/deadletter"
 	"github.com/rollway/rollway/collector/httpserver"
@@ -93,7 +94,7 @@ func (c *Collector) receiveOptions() receiver.Options {
 		IdleTimeout:  timeouts.Stream,
 		DrainTimeout: timeouts.Shutdown,
 		Log:          c.log,
-		Seen:         c.sawStream,
+		Seen:         func(s clients.Seen) { c.clients.Add(time.Now(), &s) },
 	}
 	if c.rejected != nil {
 		o.KeepRejected = deadletter.MaxBatch

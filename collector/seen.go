@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"encoding/json"
 	"net"
 	"net/http"
 	"net/netip"
@@ -12,92 +11,55 @@ import (
 	"github.com/rollway/rollway/collector/access"
 	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/internal/promtext"
 )
 
-// maxErrorText bounds the bytes of an answer in which its error is looked for.
-const maxErrorText = 4 << 10
+// Seen is called by a receiver with what came of its request.
+func (w *answerWriter) Seen(s clients.Seen, from receiver.Sender) { w.seen, w.from = s, from }
 
-// sawRequest counts a request when it is answered.
+// sawRequest counts a request once it is answered.
 func (c *Collector) sawRequest(now time.Time, endpoint string, sw *answerWriter, r *http.Request) {
-	state := c.state.Load()
-	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-	s := clients.Seen{
-		Addr: state.proxies.Client(peer.Addr(), r.Header), Receiver: endpoint, Requests: 1,
-		Events: sw.seen.Events, Rejected: sw.seen.Rejected, Bytes: sw.seen.Bytes,
+	s, state := &sw.seen, c.state.Load()
+	if s.Requests == 0 { // no receiver has answered
+		s.Requests, s.Refused, s.Text = 1, clients.Reason(sw.status(r)), sw.text
 	}
+	if s.Refused == "" && (endpoint == "/healthz" || endpoint == "/readyz") {
+		return // a probe sends nothing and gets nothing
+	}
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	s.Addr, s.Receiver = state.proxies.Client(peer.Addr(), r.Header), endpoint
 	if agent := r.Header["User-Agent"]; len(agent) > 0 {
 		s.Agent = agent[0]
 	}
-	token, _ := sw.seen.Sender.(*access.Token)
+	token, _ := sw.from.(*access.Token)
 	if token == nil && state.tokens != nil { // it was refused, or reads
 		token = state.tokens.Find(access.Credentials(r))
 	}
 	if token != nil {
 		s.Token, s.Tenant = token.Name, token.Tenant()
 	}
-	status := sw.status(r)
-	switch s.Refused = clients.Reason(status); {
-	case s.Refused == "":
-		if endpoint == "/healthz" || endpoint == "/readyz" {
-			return // it sends nothing, and is told nothing
+	if s.Refused != "" {
+		s.Path = key.ReplaceAllString(r.URL.Path, "…")
+		if endpoint == otherPath {
+			s.Text = "there is no such path here" // the answer repeats it as it is
 		}
-	case endpoint == otherPath: // the answer repeats the path
-		s.Path, s.Text = withoutSecrets(r.URL.Path), "there is no such path here"
-	default:
-		s.Path, s.Text = withoutSecrets(r.URL.Path), sw.errorText()
 	}
-	c.clients.Add(now, &s)
-}
-
-// secret is what may be a key in a path, where some protocols have it.
-var secret = regexp.MustCompile(`[0-9A-Za-z]*[0-9][0-9A-Za-z]{7,}|[0-9A-Za-z]{7,}[0-9][0-9A-Za-z]*|[A-Za-z]{20,}`)
-
-func withoutSecrets(path string) string {
-	return secret.ReplaceAllString(path[:min(len(path), 200)], "…")
+	c.clients.Add(now, s)
 }
 
 // otherPath is the endpoint of all that is none.
 const otherPath = "other"
 
-// status is that of the answer, or the one of HTTP that is like its status of gRPC.
+// key is what may be a secret in a path, where some protocols have it.
+var key = regexp.MustCompile(`[0-9A-Za-z]*[0-9][0-9A-Za-z]{7,}|[0-9A-Za-z]{7,}[0-9][0-9A-Za-z]*|[A-Za-z]{20,}`)
+
+// status is that of the answer, or the one of HTTP that is like its status of gRPC, which
+// only the handler of unknown methods sets besides receivers.
 func (w *answerWriter) status(r *http.Request) int {
-	switch {
-	case w.seen.Code != 0:
-		return w.seen.Code
-	case w.code == http.StatusOK && r.ProtoMajor == 2 && w.seen.Requests == 0 && len(w.Header()["Grpc-Status"]) > 0:
-		return http.StatusNotFound // no other handler than that of unknown methods sets it
+	if r.ProtoMajor == 2 && len(w.Header()["Grpc-Status"]) > 0 {
+		return http.StatusNotFound
 	}
 	return w.code
-}
-
-// errorText is what a refused client was told.
-func (w *answerWriter) errorText() string {
-	var answer struct {
-		Error string `json:"error"`
-	}
-	switch {
-	case w.seen.Requests > 0:
-		return w.seen.Text
-	case json.Unmarshal([]byte(w.text), &answer) == nil:
-		return answer.Error
-	}
-	text, _, _ := strings.Cut(w.text, "\n")
-	return text
-}
-
-// sawStream counts what has come on a connection or in a datagram.
-func (c *Collector) sawStream(s receiver.Seen) {
-	of := clients.Seen{
-		Addr: s.Peer, Receiver: s.Receiver, Requests: s.Requests, Events: s.Events, Rejected: s.Rejected, Bytes: s.Bytes,
-		Refused: s.Reason, Text: s.Text,
-	}
-	if of.Refused == "" {
-		of.Refused = clients.Reason(s.Code)
-	}
-	if s.Sender != nil {
-		of.Tenant = s.Sender.Tenant()
-	}
-	c.clients.Add(time.Now(), &of)
 }
 
 // sawConnection counts a connection of HTTP that ends before it has a request.
@@ -108,9 +70,24 @@ func (c *Collector) sawConnection(from net.Addr, reason, text string) {
 
 // serveClients answers who sends what: to a token of a tenant what that tenant sends.
 func (c *Collector) serveClients(w http.ResponseWriter, r *http.Request) {
-	token, _ := c.state.Load().identify(r, access.Read)
-	list := c.clients.Clients(func(one *clients.Client) bool {
-		return token == nil || token.Tenant() == "" || one.Tenant == token.Tenant()
+	tenant := ""
+	if token, _ := c.state.Load().identify(r, access.Read); token != nil {
+		tenant = token.Tenant()
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"since": c.began, "clients": c.clients.Clients(tenant)})
+}
+
+func (c *Collector) refused() promtext.Metric {
+	var list []promtext.Sample
+	c.clients.Refusals(func(r clients.Refusal, n uint64) {
+		list = append(list, promtext.Of(n, r.Receiver, r.Reason, r.Token, r.Network))
 	})
-	writeJSON(w, http.StatusOK, map[string]any{"since": c.began, "clients": list})
+	return promtext.Counters("refused_total", "Requests and connections that were turned away, by receiver, reason, token and the client's network.",
+		[]string{"receiver", "reason", "token", "network"}, list...)
+}
+
+// errorText is the beginning of an answer that refuses a request.
+func errorText(p []byte) string {
+	text := strings.TrimSpace(string(p[:min(len(p), 200)]))
+	return strings.TrimSuffix(strings.TrimPrefix(text, `{"error":"`), `"}`)
 }

@@ -21,29 +21,47 @@ type Seen struct {
 	Receiver string     // an endpoint or a protocol: one of few
 	Agent    string     // User-Agent
 
-	Requests, Events, Rejected int
-	Bytes                      int64 // as sent
+	Requests         int // 1 for a request, a datagram, or the beginning of a connection
+	Events, Rejected int // Events include the others
+	Bytes            int64
 
-	Refused string // why the client was turned away, one of Reasons; "": it was not
+	Refused string // why the client was turned away, one of few; "": it was not
 	Path    string // of a refused request
 	Text    string // of the answer to it
 }
 
-// A Table has an entry for each client address (of IPv6 the /64), token and receiver, for
-// about the thousand that were seen last. It is safe for concurrent use.
-type Table struct {
-	seed    maphash.Seed
-	shards  [16]shard
-	refused refusals
+// Client is what was seen of a client address with a token at a receiver.
+type Client struct {
+	Client    string    `json:"client"` // the address, or the /64 of IPv6
+	Token     string    `json:"token"`  // its name; "": none
+	Tenant    string    `json:"tenant"`
+	Receiver  string    `json:"receiver"`
+	Agent     string    `json:"agent"`    // the first word of the first User-Agent
+	Requests  uint64    `json:"requests"` // and connections, and datagrams
+	Events    uint64    `json:"events"`
+	Bytes     uint64    `json:"bytes"` // as sent
+	Rejected  uint64    `json:"rejected"`
+	Refused   uint64    `json:"refused"` // of the requests
+	First     time.Time `json:"first"`
+	Last      time.Time `json:"last"`
+	ErrorTime time.Time `json:"error_time,omitzero"` // of the last refusal
+	Error     string    `json:"error"`               // its reason, and the answer to it
 }
 
-// shardSize bounds the entries of a shard. The entries of an address are in one shard.
+// A Table has a Client for each address (of IPv6 the /64), token and receiver: about the
+// thousand that were seen last. It is safe for concurrent use.
+type Table struct {
+	seed    maphash.Seed
+	shards  [16]shard // that of an address is chosen by its hash
+	refused *refusals
+}
+
+// shardSize bounds the clients in a shard.
 const shardSize = 64
 
 type shard struct {
-	mu       sync.Mutex
-	entries  map[key]*entry
-	networks map[netip.Prefix]int // entries of each
+	mu      sync.Mutex
+	clients map[key]*Client // guarded by mu
 }
 
 type key struct {
@@ -51,36 +69,29 @@ type key struct {
 	token, tenant, receiver string
 }
 
-type entry struct {
-	key
-	agent                                       string
-	requests, events, rejected, refusals, bytes uint64
-	first, last, failed                         time.Time
-	reason, text                                string // of the last refusal
-}
-
-// New returns a Table. log gets who is turned away; see Watch.
+// New returns a Table. log gets who is turned away while Watch runs.
 func New(log *slog.Logger) *Table {
-	t := &Table{seed: maphash.MakeSeed(), refused: refusals{log: log, series: map[series]uint64{}, classes: map[class]*recent{}}}
-	for _, reason := range allReasons { // so that rates are known from the start
-		t.refused.series[series{class: class{"http", reason}, other: true}] = 0
-	}
+	t := &Table{seed: maphash.MakeSeed(), refused: newRefusals(log)}
 	for i := range t.shards {
-		t.shards[i] = shard{entries: map[key]*entry{}, networks: map[netip.Prefix]int{}}
+		t.shards[i].clients = make(map[key]*Client)
 	}
 	return t
 }
 
-// Add adds what was seen at a time.
+// Add adds what was seen.
 func (t *Table) Add(now time.Time, s *Seen) {
 	k := key{principal(s.Addr), s.Token, s.Tenant, s.Receiver}
 	b := k.addr.As16()
 	sh := &t.shards[maphash.Bytes(t.seed, b[:])%uint64(len(t.shards))]
 	sh.mu.Lock()
-	sh.entryLocked(k, now).add(now, s)
+	c := sh.clients[k]
+	if c == nil {
+		c = sh.newLocked(k, now, s.Agent)
+	}
+	c.add(now, s)
 	sh.mu.Unlock()
 	if s.Refused != "" {
-		t.refused.add(now, s)
+		t.refused.add(s)
 	}
 }
 
@@ -97,139 +108,82 @@ func principal(addr netip.Addr) netip.Addr {
 
 // network is the /24 or the /64 of addr.
 func network(addr netip.Addr) netip.Prefix {
-	if addr = addr.Unmap(); addr.Is4() {
-		p, _ := addr.Prefix(24)
-		return p
+	bits := 24
+	if addr = addr.Unmap().WithZone(""); addr.Is6() {
+		bits = 64
 	}
-	p, _ := addr.WithZone("").Prefix(64) // the zero Prefix if there is no address
+	p, _ := addr.Prefix(bits) // the zero Prefix if there is no address
 	return p
 }
 
-func (sh *shard) entryLocked(k key, now time.Time) *entry {
-	e := sh.entries[k]
-	if e == nil {
-		if len(sh.entries) >= shardSize {
-			sh.evictLocked()
-		}
-		e = &entry{key: k, first: now}
-		sh.entries[k] = e
-		sh.networks[network(k.addr)]++
+func (sh *shard) newLocked(k key, now time.Time, agent string) *Client {
+	if len(sh.clients) >= shardSize {
+		sh.evictLocked()
 	}
-	return e
+	agent, _, _ = strings.Cut(agent, " ")
+	c := &Client{Client: k.addr.String(), Token: k.token, Tenant: k.tenant, Receiver: k.receiver, Agent: short(agent, 40), First: now}
+	if k.addr.Is6() && !k.addr.IsLoopback() {
+		c.Client += "/64"
+	}
+	sh.clients[k] = c
+	return c
 }
 
-// evictLocked removes an entry of the network with the most: so no network pushes out
-// those of another. Of them it takes one that never had a request accepted, if there is
-// one, and the one that was seen longest ago.
+// evictLocked removes a client of the network that has the most, so that no network
+// pushes out those of another: first one that never had a request accepted, then the one
+// that was seen longest ago.
 func (sh *shard) evictLocked() {
-	var out *entry
+	of := make(map[netip.Prefix]int)
+	for k := range sh.clients {
+		of[network(k.addr)]++
+	}
+	var out key
+	var last *Client
 	most := 0
-	for _, e := range sh.entries {
-		n := sh.networks[network(e.addr)]
-		if out == nil || n > most || n == most && e.before(out) {
-			out, most = e, n
+	for k, c := range sh.clients {
+		n := of[network(k.addr)]
+		if n > most || n == most && c.before(last) {
+			out, last, most = k, c, n
 		}
 	}
-	delete(sh.entries, out.key)
-	if p := network(out.addr); most == 1 {
-		delete(sh.networks, p)
-	} else {
-		sh.networks[p] = most - 1
-	}
+	delete(sh.clients, out)
 }
 
-func (e *entry) before(other *entry) bool {
-	if idle := e.refusals >= e.requests; idle != (other.refusals >= other.requests) {
-		return idle
+func (c *Client) before(other *Client) bool {
+	if none := c.Refused >= c.Requests; none != (other.Refused >= other.Requests) {
+		return none
 	}
-	return e.last.Before(other.last)
+	return c.Last.Before(other.Last)
 }
 
-const (
-	maxAgent = 40
-	maxText  = 200
-)
-
-// short returns the first bytes of s, without keeping what follows alive.
-func short(s string, most int) string {
-	if len(s) > most {
-		s = s[:most]
-	}
-	return strings.Clone(s)
-}
-
-func (e *entry) add(now time.Time, s *Seen) {
-	// The agent is noted as often as refusals are logged, as one may change with each request.
-	if s.Agent != "" && (e.agent == "" || now.Sub(e.last) > logEvery) {
-		agent, _, _ := strings.Cut(s.Agent, " ")
-		if len(agent) > maxAgent {
-			agent = agent[:maxAgent]
-		}
-		if e.agent != agent {
-			e.agent = strings.Clone(agent)
-		}
-	}
-	e.requests += uint64(s.Requests)
-	e.events += uint64(s.Events)
-	e.rejected += uint64(s.Rejected)
-	e.bytes += uint64(s.Bytes)
-	e.last = now
+func (c *Client) add(now time.Time, s *Seen) {
+	c.Requests += uint64(s.Requests)
+	c.Events += uint64(s.Events)
+	c.Rejected += uint64(s.Rejected)
+	c.Bytes += uint64(s.Bytes)
+	c.Last = now
 	if s.Refused != "" {
-		e.refusals++
-		e.failed, e.reason = now, s.Refused
-		if e.text != s.Text[:min(len(s.Text), maxText)] {
-			e.text = short(s.Text, maxText)
-		}
+		c.Refused++
+		c.ErrorTime, c.Error = now, s.Refused+": "+short(s.Text, 200)
 	}
 }
 
-// Client is one entry, as GET /api/clients has it.
-type Client struct {
-	Client    string     `json:"client"`           // an address, or a /64 of IPv6
-	Token     string     `json:"token,omitempty"`  // its name
-	Tenant    string     `json:"tenant,omitempty"` // whose events they are
-	Receiver  string     `json:"receiver"`         // an endpoint or a protocol
-	Agent     string     `json:"agent,omitempty"`  // the first word of the User-Agent
-	Requests  uint64     `json:"requests"`         // and connections, and datagrams
-	Events    uint64     `json:"events"`           // those that were rejected included
-	Bytes     uint64     `json:"bytes"`            // as sent
-	Rejected  uint64     `json:"rejected"`         // events
-	Refused   uint64     `json:"refused"`          // requests and connections
-	Reason    string     `json:"reason,omitempty"` // of the last refusal
-	LastError string     `json:"last_error,omitempty"`
-	ErrorTime *time.Time `json:"last_error_time,omitempty"`
-	FirstSeen time.Time  `json:"first_seen"`
-	LastSeen  time.Time  `json:"last_seen"`
-}
+// short returns the beginning of s, without keeping the rest in memory.
+func short(s string, most int) string { return strings.Clone(s[:min(len(s), most)]) }
 
-// Clients returns the entries that choose is true for, those seen last first.
-func (t *Table) Clients(choose func(*Client) bool) []Client {
+// Clients returns the clients of a tenant, or all if it is "", those seen last first.
+func (t *Table) Clients(tenant string) []Client {
 	list := []Client{}
 	for i := range t.shards {
 		sh := &t.shards[i]
 		sh.mu.Lock()
-		for _, e := range sh.entries {
-			if c := e.client(); choose(&c) {
-				list = append(list, c)
+		for _, c := range sh.clients {
+			if tenant == "" || c.Tenant == tenant {
+				list = append(list, *c)
 			}
 		}
 		sh.mu.Unlock()
 	}
-	slices.SortFunc(list, func(a, b Client) int { return b.LastSeen.Compare(a.LastSeen) })
+	slices.SortFunc(list, func(a, b Client) int { return b.Last.Compare(a.Last) })
 	return list
-}
-
-func (e *entry) client() Client {
-	c := Client{
-		Client: e.addr.String(), Token: e.token, Tenant: e.tenant, Receiver: e.receiver, Agent: e.agent,
-		Requests: e.requests, Events: e.events, Bytes: e.bytes, Rejected: e.rejected, Refused: e.refusals,
-		Reason: e.reason, LastError: e.text, FirstSeen: e.first, LastSeen: e.last,
-	}
-	if e.addr.Is6() && !e.addr.IsLoopback() {
-		c.Client += "/64"
-	}
-	if failed := e.failed; !failed.IsZero() {
-		c.ErrorTime = &failed
-	}
-	return c
 }

@@ -3,194 +3,122 @@ package clients
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"net/http"
-	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
-// Reasons besides those of a status: what happens before there is a request, or without.
+// Reasons of what is refused without a status, besides those of Reason.
 const (
 	Connections = "connections" // too many are open
-	Handshake   = "tls"         // a TLS handshake failed
+	Handshake   = "tls"         // it failed
 	Header      = "header"      // of a request; net/http cannot read it, or it ended early
 	Protocol    = "protocol"    // the client speaks another one
-	Other       = "other"
 )
 
-// reasons are those of each status.
-var reasons = map[int]string{
-	http.StatusUnauthorized:          "unauthorized",
-	http.StatusForbidden:             "forbidden",
-	http.StatusNotFound:              "not_found",
-	http.StatusMethodNotAllowed:      "method",
-	http.StatusRequestTimeout:        "timeout",
-	http.StatusRequestEntityTooLarge: "too_large",
-	http.StatusUnsupportedMediaType:  "coding",
-	http.StatusTooManyRequests:       "rate",
-	http.StatusServiceUnavailable:    "unavailable",
-}
-
-const (
-	invalid = "invalid" // 400 and every other 4xx
-	failed  = "failed"  // every other 5xx
-)
-
-// Reason returns why an answer with a status refuses its request; "": it does not.
+// Reason returns the name of a status that refuses a request, such as bad_request;
+// "": it does not.
 func Reason(status int) string {
-	switch reason := reasons[status]; {
-	case reason != "":
-		return reason
-	case status >= 500:
-		return failed
-	case status >= 400:
-		return invalid
+	if status < 400 {
+		return ""
 	}
-	return ""
+	return strings.ReplaceAll(strings.ToLower(http.StatusText(status)), " ", "_")
 }
 
-// Reasons returns all that Seen.Refused may be.
-func Reasons() []string {
-	list := slices.Sorted(maps.Values(reasons))
-	return append(list, Connections, Handshake, Header, Protocol, Other, invalid, failed)
-}
+// A Refusal is what was refused for a reason at a receiver. Beyond a number of tokens and
+// networks the others are counted together.
+type Refusal struct{ Receiver, Reason, Token, Network string }
 
-// Refusals is how often clients were turned away.
-type Refusals struct {
-	Receiver, Reason string
-	Token, Network   string // "other" beyond a number of them
-	Count            uint64
-}
-
-// Bounds of the combinations that are counted apart: of one receiver and reason, and all.
 const (
-	maxOfClass = 32
+	other      = "other" // token and network beyond maxSeries
 	maxSeries  = 300
+	logEvery   = time.Minute
+	logRefused = "clients are turned away"
 )
 
-// logEvery is how often a class is logged at most.
-const logEvery = time.Minute
-
-// refusals counts who is turned away, and logs some.
 type refusals struct {
 	log *slog.Logger
 
-	mu      sync.Mutex
-	series  map[series]uint64 // guarded by mu
-	classes map[class]*recent // guarded by mu
+	mu     sync.Mutex
+	counts map[Refusal]uint64  // guarded by mu
+	untold map[Refusal]*untold // guarded by mu; by receiver and reason
 }
 
-// class is what one line of the log is for.
-type class struct{ receiver, reason string }
-
-type series struct {
-	class
-	token   string
-	network netip.Prefix
-	other   bool // any token and network
+// untold is what the log was not told.
+type untold struct {
+	count int
+	first Seen
 }
 
-// recent is what the log was not told of a class.
-type recent struct {
-	count   int
-	example Seen
-	logged  time.Time
-	series  int // of the class
-}
-
-func (r *refusals) add(now time.Time, s *Seen) {
-	reason := s.Refused
-	if !slices.Contains(allReasons, reason) {
-		reason = Other
+func newRefusals(log *slog.Logger) *refusals {
+	r := &refusals{log: log, counts: make(map[Refusal]uint64), untold: make(map[Refusal]*untold)}
+	for _, reason := range []string{Connections, Handshake, Header, Protocol} { // so that rates are known from the start
+		r.counts[Refusal{"http", reason, other, other}] = 0
 	}
-	k := series{class: class{s.Receiver, reason}, token: s.Token, network: network(s.Addr)}
+	return r
+}
+
+func (r *refusals) add(s *Seen) {
+	class := Refusal{Receiver: s.Receiver, Reason: s.Refused}
+	one := Refusal{s.Receiver, s.Refused, s.Token, network(s.Addr).String()}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.classes[k.class]
-	if c == nil {
-		c = &recent{logged: now.Add(-logEvery)}
-		r.classes[k.class] = c
+	if _, known := r.counts[one]; !known && len(r.counts) >= maxSeries {
+		one.Token, one.Network = other, other
 	}
-	if _, known := r.series[k]; !known {
-		if c.series >= maxOfClass || len(r.series) >= maxSeries {
-			k = series{class: k.class, other: true}
-		} else {
-			c.series++
-		}
+	r.counts[one]++
+	u := r.untold[class]
+	if u == nil {
+		u = &untold{first: *s}
+		u.first.Path, u.first.Text = short(s.Path, 200), short(s.Text, 200)
+		r.untold[class] = u
 	}
-	r.series[k]++
-	if c.count++; c.count == 1 {
-		c.example = *s
-		c.example.Path, c.example.Text = short(s.Path, maxText), short(s.Text, maxText)
-	}
-	r.tellLocked(now, k.class, c)
+	u.count++
 }
 
-var allReasons = Reasons()
-
-// tellLocked logs what is not logged of a class, if that is due.
-func (r *refusals) tellLocked(now time.Time, k class, c *recent) {
-	if c.count == 0 || now.Sub(c.logged) < logEvery {
-		return
-	}
-	e := &c.example
-	r.log.Warn("clients are turned away", "receiver", k.receiver, "reason", k.reason, "count", c.count,
-		"client", e.Addr.String(), "token", e.Token, "path", printable(e.Path), "answer", printable(e.Text))
-	c.count, c.example, c.logged = 0, Seen{}, now
-}
-
-// printable is text with escapes for all that is not printable.
-func printable(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if strconv.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-		}
-	}
-	return b.String()
-}
-
-// Watch logs, until ctx ends, one line a minute for each receiver and reason for which
-// clients were turned away: how many, and who was the first. The first in a minute is
-// logged at once.
+// Watch logs once a minute, and when ctx ends, what was refused: a line for each receiver
+// and reason, with the count and the first client.
 func (t *Table) Watch(ctx context.Context) {
-	tick := time.NewTicker(logEvery / 12)
+	tick := time.NewTicker(logEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			t.refused.tell(time.Now().Add(logEvery)) // what is left
-		case now := <-tick.C:
-			t.refused.tell(now)
+		case <-tick.C:
 		}
+		t.refused.tell()
 	}
 }
 
-func (r *refusals) tell(now time.Time) {
+func (r *refusals) tell() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	for k, c := range r.classes {
-		r.tellLocked(now, k, c)
+	list := r.untold
+	r.untold = make(map[Refusal]*untold)
+	r.mu.Unlock()
+	for class, u := range list {
+		r.log.Warn(logRefused, "receiver", class.Receiver, "reason", class.Reason, "count", u.count,
+			"client", u.first.Addr.String(), "token", u.first.Token, "path", printable(u.first.Path), "answer", printable(u.first.Text))
 	}
 }
 
-// Refusals returns the counts since New.
-func (t *Table) Refusals() (list []Refusals) {
-	r := &t.refused
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for k, n := range r.series {
-		one := Refusals{Receiver: k.receiver, Reason: k.reason, Token: k.token, Network: k.network.String(), Count: n}
-		if k.other {
-			one.Token, one.Network = Other, Other
+// printable replaces what is not printable in a text.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return utf8.RuneError
 		}
-		list = append(list, one)
+		return r
+	}, text)
+}
+
+// Refusals calls f with each count since New.
+func (t *Table) Refusals(f func(Refusal, uint64)) {
+	t.refused.mu.Lock()
+	defer t.refused.mu.Unlock()
+	for r, n := range t.refused.counts {
+		f(r, n)
 	}
-	return list
 }

@@ -142,7 +142,6 @@ func (c *conn) judge(p []byte, background bool) *refusal {
 		c.greeted = true
 		if speaksProxy(p) {
 			c.header.ignored = true
-			c.s.logProxy(c.RemoteAddr())
 			return noProxy
 		}
 		// What net/http keeps of an HTTP/2 header is bounded by its text.

@@ -2,9 +2,7 @@ package httpserver
 
 import (
 	"bytes"
-	"net"
 	"net/http"
-	"time"
 )
 
 // proxyHeaders begin the connections of proxies that name the client by the PROXY
@@ -23,12 +21,3 @@ func speaksProxy(begin []byte) bool {
 // noProxy is the answer to such a proxy, or to the client that it forwards.
 var noProxy = newRefusal(http.StatusBadRequest, "protocol", "the connection begins with a header of the PROXY protocol, which is not spoken here: "+
 	"turn it off (send-proxy, proxy_protocol), and have the proxy name clients in X-Forwarded-For or Forwarded")
-
-// logProxy logs such a connection, at most once a second.
-func (s *Server) logProxy(from net.Addr) {
-	now, last := time.Now().Unix(), s.proxyLogged.Load()
-	if now == last || !s.proxyLogged.CompareAndSwap(last, now) {
-		return
-	}
-	s.o.ErrorLog.Printf("%s speaks the PROXY protocol, which is not spoken here: turn it off there (send-proxy, proxy_protocol)", from)
-}

@@ -63,8 +63,7 @@ type Server struct {
 	end      sync.Once
 	sweeping sync.WaitGroup
 
-	date        atomic.Pointer[[]string] // the Date of answers
-	proxyLogged atomic.Int64             // Unix second
+	date atomic.Pointer[[]string] // the Date of answers
 }
 
 // New returns a Server. Its caller calls Shutdown or Close.

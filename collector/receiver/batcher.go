@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/pool"
 )
 
@@ -26,8 +27,7 @@ type batcher struct {
 	ctx      context.Context // its end is the end of reading
 	space    *workspace
 	peer     string     // for the log
-	from     netip.Addr // of a connection, whose batches are all its own
-	wire     int64      // bytes that Options.Seen was not told of
+	from     netip.Addr // of a connection, whose batches are all its own; else the zero Addr
 	receiver string     // what the protocol is called
 
 	spare int   // bytes that lines may take up uncounted; 0: twice the buffer
@@ -100,9 +100,8 @@ func (f *batcher) store() error {
 		f.r.logSome(slog.LevelError, "store events", "peer", f.peer, "events", b.Records, "error", err)
 	}
 	f.r.count.events(f.space, stored, failed)
-	if f.from.IsValid() {
-		f.r.see(f.receiver, f.from, f.space.sender, f.seen(err))
-	}
+	f.r.see(f.receiver, f.from, f.space.sender, f.space.seen(err))
+	f.space.wire.n = 0
 	f.due = false
 	f.r.keepRejected(f.space, f.receiver)
 	b.Reset()
@@ -113,17 +112,6 @@ func (f *batcher) store() error {
 	f.release(f.extra)
 	f.extra = 0
 	return err
-}
-
-// seen is what is in the batch, which ended with err.
-func (f *batcher) seen(err error) Seen {
-	b := &f.space.batch
-	s := Seen{Events: b.Records + b.RejectedTotal + b.DroppedTotal, Rejected: b.RejectedTotal, Bytes: f.wire}
-	f.wire = 0
-	if err != nil {
-		s.Code, s.Text = http.StatusInternalServerError, err.Error()
-	}
-	return s
 }
 
 func (f *batcher) storeWaiting() error {
@@ -159,9 +147,7 @@ func (f *batcher) await(n int64) bool {
 	for wait := firstWait; !f.acquire(n); wait = min(2*wait, maxWait) {
 		if n > f.r.streams.limit || time.Now().After(end) {
 			f.warn("no memory is left in the budget, the connection is closed")
-			if f.from.IsValid() {
-				f.r.see(f.receiver, f.from, f.space.sender, Seen{Code: http.StatusServiceUnavailable, Text: "no memory is left in the budget"})
-			}
+			f.r.see(f.receiver, f.from, f.space.sender, clients.Seen{Refused: clients.Reason(http.StatusServiceUnavailable), Text: "no memory is left in the budget"})
 			return false
 		}
 		select {

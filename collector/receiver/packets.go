@@ -187,13 +187,12 @@ func (s *packets) storePart(p *part) {
 	start := 0
 	for _, d := range p.list {
 		c := s.chunk(p.data[start:d.end:d.end], d.peer, d.at)
-		before := s.seen(nil)
+		before := s.space.seen(nil)
 		s.protocol.DecodePacket(c)
 		s.space.chunk = Chunk{}
-		after := s.seen(nil)
-		s.r.see(s.receiver, d.peer.Addr(), s.space.sender, Seen{
-			Requests: 1, Events: after.Events - before.Events, Rejected: after.Rejected - before.Rejected, Bytes: int64(d.end - start),
-		})
+		seen := s.space.seen(nil)
+		seen.Requests, seen.Events, seen.Rejected, seen.Bytes = 1, seen.Events-before.Events, seen.Rejected-before.Rejected, int64(d.end-start)
+		s.r.see(s.receiver, d.peer.Addr(), s.space.sender, seen)
 		start = d.end
 		if s.space.batch.Held() > s.spare { // short ones come to many times their size as lines
 			s.store() // what is wrong is counted and in the log

@@ -34,6 +34,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 )
@@ -65,9 +66,9 @@ type Options struct {
 
 	Log *slog.Logger // default: none
 
-	// Seen gets what came on connections and in datagrams. Of a request it is given to
-	// the ResponseWriter, if that has a method Seen. Default: nobody gets it.
-	Seen func(Seen)
+	// Seen gets what came on connections and in datagrams. That of a request gets its
+	// ResponseWriter, if it has a method Seen(clients.Seen, Sender). Default: nobody.
+	Seen func(clients.Seen)
 }
 
 const ratioFloor = 4 << 20 // unpacked bytes from which MaxRatio counts

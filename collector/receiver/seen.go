@@ -6,71 +6,65 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+
+	"github.com/rollway/rollway/collector/clients"
 )
 
-// Seen is what came of a request, of what has arrived together on a connection, or of a
-// datagram, for those who count who sends what and who is turned away.
-type Seen struct {
-	Receiver string     // of a connection or a datagram: the protocol
-	Peer     netip.Addr // likewise
-	Sender   Sender     // nil: unknown
-
-	Requests         int   // 1 for a request, a datagram, or the beginning of a connection
-	Events, Rejected int   // Events include the others
-	Bytes            int64 // as sent
-
-	Code   int    // the status of HTTP if the sender is turned away; 0: it is not
-	Reason string // why, where no status says it: connections, tls or protocol
-	Text   string // of the answer, or what the answer would be
-}
-
-// see tells who counts of what has come on a connection.
-func (s *stream) see(seen Seen) { s.r.see(s.receiver, s.from, s.space.sender, seen) }
-
-func (r *Receiver) see(receiver string, peer netip.Addr, from Sender, seen Seen) {
-	if r.opts.Seen == nil {
+// see tells Options.Seen what has come from peer.
+func (r *Receiver) see(receiver string, peer netip.Addr, from Sender, s clients.Seen) {
+	if r.opts.Seen == nil || !peer.IsValid() {
 		return
 	}
-	seen.Receiver, seen.Peer, seen.Sender = receiver, peer, from
-	r.opts.Seen(seen)
+	s.Receiver, s.Addr = receiver, peer
+	if from != nil {
+		s.Tenant = from.Tenant()
+	}
+	r.opts.Seen(s)
 }
 
-// seenRequest tells rw, if it wants to know, what came of a request.
-func (w *workspace) seenRequest(rw http.ResponseWriter, f failure) {
-	seer, is := rw.(interface{ Seen(Seen) })
-	if !is {
-		return
-	}
+// seen returns what is in the batch, which ended with err.
+func (w *workspace) seen(err error) clients.Seen {
 	b := &w.batch
-	s := Seen{
-		Sender: w.sender, Requests: 1, Events: b.Records + b.RejectedTotal + b.DroppedTotal, Rejected: b.RejectedTotal,
-		Bytes: w.wire.n, Code: f.code, Text: f.text,
-	}
-	if b.Withholds() && b.RejectedTotal > 0 {
-		s.Text = "withheld, as rules redact events"
-	}
-	seer.Seen(s)
-}
-
-// turnAway logs and tells why a connection ends.
-func (s *stream) turnAway(why Seen, args ...any) {
-	s.warn(why.Text, args...)
-	s.see(why)
-}
-
-// refused returns what a Session's error says of the sender.
-func refused(err error) Seen {
-	s := Seen{Code: http.StatusBadRequest, Text: "the connection is closed: " + err.Error()}
-	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
-		s.Code = refusal.Code
+	s := clients.Seen{Events: b.Records + b.RejectedTotal + b.DroppedTotal, Rejected: b.RejectedTotal, Bytes: w.wire.n}
+	if err != nil {
+		s.Refused, s.Text = clients.Reason(http.StatusInternalServerError), err.Error()
 	}
 	return s
 }
 
-// handshakeFailed tells of a connection that ended with err before its TLS handshake was
-// done. One that has sent nothing is that of a health check.
-func (s *stream) handshakeFailed(err error) {
-	if c, is := s.conn.(*tls.Conn); is && !c.ConnectionState().HandshakeComplete && err != io.EOF {
-		s.see(Seen{Reason: "tls", Text: err.Error()})
+// seenRequest tells rw, if it wants to know, what came of a request.
+func (w *workspace) seenRequest(rw http.ResponseWriter, f failure) {
+	seer, is := rw.(interface{ Seen(clients.Seen, Sender) })
+	if !is {
+		return
+	}
+	s := w.seen(nil)
+	s.Requests, s.Refused, s.Text = 1, clients.Reason(f.code), f.text
+	if w.batch.Withholds() && s.Rejected > 0 {
+		s.Text = "withheld, as rules redact events"
+	}
+	seer.Seen(s, w.sender)
+}
+
+// turnAway logs and tells why a connection ends.
+func (s *stream) turnAway(reason, text string, args ...any) {
+	s.warn(text, args...)
+	s.r.see(s.receiver, s.from, s.space.sender, clients.Seen{Refused: reason, Text: text})
+}
+
+// failed turns a connection away for the error of its Session.
+func (s *stream) failed(err error) {
+	code := http.StatusBadRequest
+	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
+		code = refusal.Code
+	}
+	s.turnAway(clients.Reason(code), "the connection is closed: "+err.Error())
+}
+
+// ended tells of a connection that ended with err in its TLS handshake. One that has sent
+// nothing is a health check.
+func (s *stream) ended(err error) {
+	if c, is := s.conn.(*tls.Conn); is && !c.ConnectionState().HandshakeComplete && err != nil && err != io.EOF {
+		s.r.see(s.receiver, s.from, s.space.sender, clients.Seen{Refused: clients.Handshake, Text: err.Error()})
 	}
 }

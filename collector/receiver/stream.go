@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 )
@@ -52,13 +53,13 @@ func (s *stream) serve() {
 		used := len(w.buf)
 		n, err := s.conn.Read(w.buf[used:cap(w.buf)])
 		w.buf = w.buf[:used+n]
-		s.wire += int64(n)
+		w.wire.n += int64(n)
 		s.r.count.add(func(s *Stats) { s.WireBytes += uint64(n); s.UnpackedBytes += uint64(n) })
 		if n > 0 && !s.started {
 			protocol, undecided := otherProtocol(w.buf)
 			if protocol != "" {
 				s.r.count.reject(normalize.ReasonSyntax)
-				s.turnAway(Seen{Reason: "protocol", Events: 1, Rejected: 1, Bytes: s.wire, Text: "the peer speaks " + protocol + ", this address takes " + s.protocol.Name()})
+				s.turnAway(clients.Protocol, "the peer speaks "+protocol+", this address takes "+s.protocol.Name())
 				return
 			}
 			s.started = !undecided
@@ -68,7 +69,7 @@ func (s *stream) serve() {
 			return
 		}
 		if err != nil {
-			s.handshakeFailed(err)
+			s.ended(err)
 			s.finish()
 			return
 		}
@@ -128,13 +129,12 @@ func (s *stream) decode(end bool) bool {
 		if end && err == nil && n < len(rest) {
 			s.r.count.reject(ReasonTorn)
 			s.warn("the connection ended inside of an event")
-			s.see(Seen{Events: 1, Rejected: 1})
 		}
 		if s.store() != nil || !s.reply() {
 			return false
 		}
 		if err != nil {
-			s.turnAway(refused(err))
+			s.failed(err)
 			return false
 		}
 		rest = rest[n:]
@@ -152,9 +152,7 @@ func (s *stream) reply() bool {
 	}
 	s.conn.SetWriteDeadline(time.Now().Add(s.r.opts.BodyTimeout))
 	_, err := s.conn.Write(w.answer)
-	if err != nil {
-		s.handshakeFailed(err)
-	}
+	s.ended(err)
 	w.answer = reuse(w.answer)
 	pool.Overwrite(w.answer)
 	return err == nil
@@ -175,7 +173,7 @@ func (s *stream) fit(wasFull bool) bool {
 	switch {
 	case len(w.buf) == size && size >= s.maxFrame:
 		s.r.count.reject(normalize.ReasonTooLarge)
-		s.turnAway(Seen{Code: http.StatusRequestEntityTooLarge, Events: 1, Rejected: 1, Text: "what the peer sends is too large, the connection is closed"}, "limit", s.maxFrame)
+		s.turnAway(clients.Reason(http.StatusRequestEntityTooLarge), "what the peer sends is too large, the connection is closed", "limit", s.maxFrame)
 		return false
 	case len(w.buf) == size: // in the middle of a long frame
 		return s.grow(min(2*size, s.maxFrame))

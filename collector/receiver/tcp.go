@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rollway/rollway/collector/clients"
 )
 
 // ServeTCP takes NDJSON from the connections of ln as ServeStream does. A line longer than
@@ -63,7 +65,7 @@ func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamPro
 			r.count.add(func(s *Stats) { s.ConnectionsRefused++ }) // before the peer can know
 			c.Close()
 			r.logSome(slog.LevelWarn, "connection refused, too many are open", "limit", r.opts.MaxConns, "peer", c.RemoteAddr().String())
-			r.see(p.Name(), addrPort(c.RemoteAddr()).Addr(), from, Seen{Reason: "connections", Text: "too many connections are open"})
+			r.see(p.Name(), addrPort(c.RemoteAddr()).Addr(), from, clients.Seen{Refused: clients.Connections, Text: "too many connections are open"})
 			continue
 		}
 		r.count.add(func(s *Stats) { s.Connections++; s.ConnectionsTotal++ })
@@ -91,7 +93,7 @@ func (r *Receiver) serveConn(ctx context.Context, c net.Conn, p StreamProtocol, 
 	defer func() { s.close(recover(), debug.Stack) }()
 	s.from = s.addr.Addr()
 	s.space.setSender(from)
-	s.see(Seen{Requests: 1})
+	r.see(s.receiver, s.from, from, clients.Seen{Requests: 1})
 	s.session = p.Open()
 	s.serve()
 }

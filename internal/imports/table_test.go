@@ -115,6 +115,7 @@ var table = []edge{
 	{"collector/normalize", "internal/levels", "names and numbers of levels"},
 	{"collector/normalize", "internal/times", "times as clients write them"},
 	{"collector/receiver", "collector/normalize", "a request's events become lines before they are stored"},
+	{"collector/receiver", "collector/clients", "what came and who was turned away is counted where it is known"},
 	{"collector/receiver", "internal/jsonline", "answers hold text of senders, escaped as in lines"},
 	{"collector/receiver", "github.com/klauspost/compress", "bodies are unpacked: gzip and deflate faster than by the standard library, zstd, snappy"},
 	{"collector/receiver", "github.com/andybalholm/brotli", "bodies are unpacked as Sentry's SDK for Python packs them where it can"},

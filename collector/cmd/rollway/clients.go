@@ -1,17 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
-	"io"
 	"net/netip"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"github.com/rollway/rollway/collector/clients"
 )
 
 var clientsCommand = &command{
@@ -19,210 +15,120 @@ var clientsCommand = &command{
 	summary: "show who sends to a collector, and who is turned away",
 	help: `
 Shows what each client of a collector has sent since the collector's start, the
-one that was seen last first. A row is an address (of IPv6 a /64), a token and a
-receiver. BYTES are as sent, REJECTED are events, REFUSED requests and
-connections that were turned away, ERROR is why the last of them was. The
-collector remembers about a thousand rows.
+one seen last first. A row is an address (of IPv6 a /64), a token and a
+receiver. REJECTED are events, REFUSED requests and connections that were turned
+away, ERROR is why the last of them was. About a thousand rows are remembered.
 
--filter takes client (an address, or a network such as 10.0.0.0/8), token,
-tenant, receiver and reason, which must be equal, and agent and error, of which
-a part is enough. -sort takes the name of a column in lower case.
-
-With tokens, ROLLWAY_TOKEN needs the right to read. A token of a tenant sees
-what its tenant sends.
+-filter takes COLUMN=TEXT: the column begins with the text, or is an address in
+the network that it names. With tokens, ROLLWAY_TOKEN needs the right to read; a
+token of a tenant sees what its tenant sends.
 
 Examples:
-  rollway clients
   rollway clients -sort bytes -n 10
-  rollway clients -filter client=10.1.0.0/16 -filter reason=unauthorized
-  rollway clients -json | jq '.clients[] | select(.refused > 0)'
+  rollway clients -filter client=10.1.0.0/16 -filter error=unauthorized
+  rollway clients -json | jq '.[] | select(.refused > 0)'
 `,
 	setup: setupClients,
 }
 
-type clientsFlags struct {
-	addr    *string
-	filters []string
-	sort    string
-	reverse bool
-	most    int
-	json    bool
-}
+// clientColumns are the columns of the table, as GET /api/clients names them.
+var clientColumns = strings.Fields("client token tenant receiver agent requests events bytes rejected refused first last error_time error")
 
-// clientsAnswer is what GET /api/clients answers.
-type clientsAnswer struct {
-	Since   time.Time        `json:"since"`
-	Clients []clients.Client `json:"clients"`
-}
+// clientRow is a row by its columns; numbers are float64.
+type clientRow map[string]any
 
 func setupClients(flags *flag.FlagSet) action {
-	f := &clientsFlags{addr: addrFlag(flags)}
-	listFlag(flags, &f.filters, "filter", "only clients with `KEY=VALUE`")
-	flags.StringVar(&f.sort, "sort", "last", "sort by `COLUMN`: the largest numbers and the latest times first")
-	flags.BoolVar(&f.reverse, "r", false, "reverse the order")
-	flags.IntVar(&f.most, "n", 0, "show at most `N` rows (default: all)")
-	flags.BoolVar(&f.json, "json", false, "print a JSON object")
+	addr := addrFlag(flags)
+	var filters []string
+	listFlag(flags, &filters, "filter", "only rows with `COLUMN=TEXT`")
+	sort := flags.String("sort", "last", "sort by `COLUMN`: the largest numbers and the latest times first")
+	reverse := flags.Bool("r", false, "reverse the order")
+	most := flags.Int("n", 0, "at most `N` rows (default: all)")
+	asJSON := flags.Bool("json", false, "print a JSON array")
 	return func(c *call, _ []string) error {
-		at := slices.IndexFunc(clientColumns, func(col clientColumn) bool { return strings.ToLower(col.name) == f.sort })
-		if at < 0 {
-			return usagef("-sort %q is no column; there are %s", f.sort, columnNames())
-		}
-		var matches []func(*clients.Client) bool
-		for _, text := range f.filters {
-			m, err := clientFilter(text)
-			if err != nil {
-				return err
+		for _, text := range append(filters, *sort+"=") {
+			if name, _, ok := strings.Cut(text, "="); !ok || !slices.Contains(clientColumns, name) {
+				return usagef("%q is no column; there are %s", name, strings.Join(clientColumns, ", "))
 			}
-			matches = append(matches, m)
 		}
-		cl, err := newClient(*f.addr)
+		cl, err := newClient(*addr)
 		if err != nil {
 			return err
 		}
 		ctx, stop := interruptible()
 		defer stop()
-		var answer clientsAnswer
+		var answer struct{ Clients []clientRow }
 		if err := cl.getJSON(ctx, "/api/clients", &answer); err != nil {
 			return interrupted(ctx, err)
 		}
-		f.choose(&answer, clientColumns[at].compare, matches)
-		if f.json {
-			return printJSON(c.stdout, answer)
+		rows := slices.DeleteFunc(answer.Clients, func(row clientRow) bool {
+			return slices.ContainsFunc(filters, func(text string) bool { return !row.matches(text) })
+		})
+		slices.SortStableFunc(rows, func(a, b clientRow) int { return compareClients(a[*sort], b[*sort], *sort) })
+		if *reverse {
+			slices.Reverse(rows)
 		}
-		return printClients(c.stdout, answer.Clients, time.Now())
+		if *most > 0 {
+			rows = rows[:min(*most, len(rows))]
+		}
+		if *asJSON {
+			return printJSON(c.stdout, rows)
+		}
+		return printClients(c, rows)
 	}
 }
 
-// choose leaves the rows that are asked for, in their order.
-func (f *clientsFlags) choose(answer *clientsAnswer, compare func(a, b *clients.Client) int, matches []func(*clients.Client) bool) {
-	list := slices.DeleteFunc(answer.Clients, func(one clients.Client) bool {
-		return slices.ContainsFunc(matches, func(m func(*clients.Client) bool) bool { return !m(&one) })
-	})
-	slices.SortStableFunc(list, func(a, b clients.Client) int { return compare(&a, &b) })
-	if f.reverse {
-		slices.Reverse(list)
+func (row clientRow) matches(filter string) bool {
+	name, want, _ := strings.Cut(filter, "=")
+	text := fmt.Sprint(row[name])
+	if network, err := netip.ParsePrefix(want); err == nil && name == "client" {
+		addr, _, _ := strings.Cut(text, "/")
+		at, err := netip.ParseAddr(addr)
+		return err == nil && network.Contains(at)
 	}
-	if f.most > 0 && len(list) > f.most {
-		list = list[:f.most]
-	}
-	answer.Clients = list
+	return strings.HasPrefix(text, want)
 }
 
-// clientFilter reads KEY=VALUE.
-func clientFilter(text string) (func(*clients.Client) bool, error) {
-	name, value, ok := strings.Cut(text, "=")
-	exact := map[string]func(*clients.Client) string{
-		"token":    func(c *clients.Client) string { return c.Token },
-		"tenant":   func(c *clients.Client) string { return c.Tenant },
-		"receiver": func(c *clients.Client) string { return c.Receiver },
-		"reason":   func(c *clients.Client) string { return c.Reason },
-	}
-	part := map[string]func(*clients.Client) string{
-		"agent": func(c *clients.Client) string { return c.Agent },
-		"error": func(c *clients.Client) string { return c.LastError },
-	}
+// compareClients sorts numbers and times downwards, other text upwards.
+func compareClients(a, b any, column string) int {
+	x, isNumber := a.(float64)
+	y, _ := b.(float64)
 	switch {
-	case ok && name == "client":
-		network, err := netip.ParsePrefix(value)
-		if addr, is := netip.ParseAddr(value); is == nil {
-			network, err = addr.Prefix(addr.BitLen())
-		}
-		if err != nil {
-			return nil, usagef("-filter client=%q: write an address or a network, such as 10.1.0.0/16", value)
-		}
-		return func(c *clients.Client) bool {
-			of, err := netip.ParsePrefix(c.Client)
-			if addr, is := netip.ParseAddr(c.Client); is == nil {
-				of, err = addr.Prefix(addr.BitLen())
+	case isNumber:
+		return int(max(-1, min(1, y-x)))
+	case slices.Contains([]string{"first", "last", "error_time"}, column):
+		return moment(b).Compare(moment(a))
+	}
+	return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+}
+
+func moment(v any) time.Time {
+	text, _ := v.(string)
+	t, _ := time.Parse(time.RFC3339Nano, text)
+	return t
+}
+
+func printClients(c *call, rows []clientRow) error {
+	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, strings.ToUpper(strings.Join(clientColumns, "\t")))
+	for _, row := range rows {
+		var cells []string
+		for _, name := range clientColumns {
+			text := "-"
+			switch v := row[name].(type) {
+			case float64:
+				text = count(int(v))
+			case string:
+				if at := moment(v); !at.IsZero() {
+					v = time.Since(at).Truncate(time.Second).String() + " ago"
+				}
+				if v != "" {
+					text = string(appendPlain(nil, v))
+				}
 			}
-			return err == nil && of.Overlaps(network)
-		}, nil
-	case ok && exact[name] != nil:
-		return func(c *clients.Client) bool { return exact[name](c) == value }, nil
-	case ok && part[name] != nil:
-		return func(c *clients.Client) bool {
-			return strings.Contains(strings.ToLower(part[name](c)), strings.ToLower(value))
-		}, nil
-	}
-	return nil, usagef("-filter %q: write KEY=VALUE, with the key client, token, tenant, receiver, agent, reason or error", text)
-}
-
-// A clientColumn is one of the table.
-type clientColumn struct {
-	name    string
-	text    func(c *clients.Client, now time.Time) string
-	compare func(a, b *clients.Client) int
-}
-
-var clientColumns = []clientColumn{
-	column("CLIENT", func(c *clients.Client) string { return c.Client }),
-	column("TOKEN", func(c *clients.Client) string { return c.Token }),
-	column("TENANT", func(c *clients.Client) string { return c.Tenant }),
-	column("RECEIVER", func(c *clients.Client) string { return c.Receiver }),
-	column("AGENT", func(c *clients.Client) string { return c.Agent }),
-	amount("REQUESTS", func(c *clients.Client) uint64 { return c.Requests }, func(n int64) string { return count(int(n)) }),
-	amount("EVENTS", func(c *clients.Client) uint64 { return c.Events }, func(n int64) string { return count(int(n)) }),
-	amount("BYTES", func(c *clients.Client) uint64 { return c.Bytes }, byteCount),
-	amount("REJECTED", func(c *clients.Client) uint64 { return c.Rejected }, func(n int64) string { return count(int(n)) }),
-	amount("REFUSED", func(c *clients.Client) uint64 { return c.Refused }, func(n int64) string { return count(int(n)) }),
-	moment("FIRST", func(c *clients.Client) time.Time { return c.FirstSeen }),
-	moment("LAST", func(c *clients.Client) time.Time { return c.LastSeen }),
-	{"ERROR", clientError, func(a, b *clients.Client) int { return errorTime(b).Compare(errorTime(a)) }},
-}
-
-func column(name string, of func(*clients.Client) string) clientColumn {
-	return clientColumn{name, func(c *clients.Client, _ time.Time) string { return cmp.Or(of(c), "-") },
-		func(a, b *clients.Client) int { return cmp.Compare(of(a), of(b)) }}
-}
-
-func amount(name string, of func(*clients.Client) uint64, text func(int64) string) clientColumn {
-	return clientColumn{name, func(c *clients.Client, _ time.Time) string { return text(int64(of(c))) },
-		func(a, b *clients.Client) int { return cmp.Compare(of(b), of(a)) }}
-}
-
-func moment(name string, of func(*clients.Client) time.Time) clientColumn {
-	return clientColumn{name, func(c *clients.Client, now time.Time) string { return ago(now, of(c)) },
-		func(a, b *clients.Client) int { return of(b).Compare(of(a)) }}
-}
-
-func ago(now, t time.Time) string {
-	return now.Sub(t).Truncate(time.Second).String() + " ago"
-}
-
-func errorTime(c *clients.Client) time.Time {
-	if c.ErrorTime == nil {
-		return time.Time{}
-	}
-	return *c.ErrorTime
-}
-
-func clientError(c *clients.Client, now time.Time) string {
-	if c.ErrorTime == nil {
-		return "-"
-	}
-	return ago(now, *c.ErrorTime) + ", " + c.Reason + ": " + c.LastError
-}
-
-func columnNames() string {
-	var names []string
-	for _, col := range clientColumns {
-		names = append(names, strings.ToLower(col.name))
-	}
-	return strings.Join(names, ", ")
-}
-
-// printClients prints the table.
-func printClients(to io.Writer, list []clients.Client, now time.Time) error {
-	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
-	for i, col := range clientColumns {
-		fmt.Fprint(w, strings.Repeat("\t", min(i, 1)), col.name)
-	}
-	fmt.Fprintln(w)
-	for i := range list {
-		for n, col := range clientColumns {
-			fmt.Fprintf(w, "%s%s", strings.Repeat("\t", min(n, 1)), appendPlain(nil, col.text(&list[i], now)))
+			cells = append(cells, text)
 		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	return w.Flush()
 }

@@ -179,7 +179,7 @@ func runRuleTests(t *testing.T, tests []map[string]any) {
 // Each alert on a collector fires beyond its bound, and not below it.
 func TestCollectorAlertsFire(t *testing.T) {
 	const flat, rising = "0x30", "0+60x30"
-	const turnedAway = "rollway_refused_total|receiver=/api/logs,reason=rate,token=w,network=10.0.0.0/24"
+	const turnedAway = "rollway_refused_total|receiver=/api/logs,reason=too_many_requests,token=w,network=10.0.0.0/24"
 	steady := map[string]string{ // by metric; of a collector without trouble
 		"rollway_ready":                                          "1x30",
 		"rollway_journal_full_total":                             flat,
@@ -245,7 +245,7 @@ func TestCollectorAlertsFire(t *testing.T) {
 	add("CollectorDeadLettersLost", "rollway_events_rejected_lost_total", rising, ": 300 rejected events could not be kept")
 	add("CollectorDatagramsDropped", "rollway_udp_datagrams_dropped_total", rising, ": the system dropped 300 datagrams")
 	add("CollectorConnectionsFull", "rollway_http_connections", "91x30", ": 91% of the HTTP connections are in use")
-	add("CollectorTurnsAway", turnedAway, "0+120x30", ": 2 refusals a second at /api/logs, rate")
+	add("CollectorTurnsAway", turnedAway, "0+120x30", ": 2 refusals a second at /api/logs, too_many_requests")
 	add("CollectorPanics", "rollway_panics_total", rising, ": 300 requests ended in a panic")
 	add("SinkStuck", "rollway_sink_delivered_total|sink=kafka", "5x30", " sink kafka: 1k lines wait, and none was delivered in 15 minutes")
 	add("SinkDrops", "rollway_sink_dropped_total|sink=kafka,reason=retention", rising, " sink kafka: 300 lines will not be delivered")
@@ -258,7 +258,7 @@ var ownLabels = map[string]map[string]string{
 	"LoggerFailing":        {"output": "main"},
 	"RelayUpstreamDown":    {"upstream": "tcp://a:1", "address": "10.0.0.1:1"},
 	"RelayConnectionsFail": {"reason": "dial"},
-	"CollectorTurnsAway":   {"receiver": "/api/logs", "reason": "rate"},
+	"CollectorTurnsAway":   {"receiver": "/api/logs", "reason": "too_many_requests"},
 }
 
 // testedMinute is when alerts are looked at.
