@@ -32,8 +32,12 @@ test: ## run the tests of every module (some 3 minutes on two cores); ARGS='-rac
 	@$(GO) run ./scripts/dev test $(ARGS)
 
 .PHONY: nightly
-nightly: ## run what takes too long for each commit (90 minutes at most) and write docs/results/nightly.txt; PARTS="engines kills" runs some parts, ARGS=-again those that have passed on this commit too
+nightly: ## run what takes too long for each commit (105 minutes at most) and write docs/results/nightly.txt; PARTS="engines kills" runs some parts, ARGS=-again those that have passed on this commit too
 	@$(GO) run ./scripts/dev nightly $(ARGS) $(PARTS)
+
+.PHONY: redteam
+redteam: ## attack a collector in every way that docs/THREATS.md names (10 minutes) and write the table in docs/RELIABILITY.md
+	@$(GO) run ./scripts/dev redteam -o docs/results/redteam.json; status=$$?; (cd bench && $(GO) run ./cmd/bench tables redteam) && exit $$status
 
 .PHONY: lint
 lint: ## gofmt, vet and staticcheck over every module

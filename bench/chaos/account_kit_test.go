@@ -89,12 +89,16 @@ func body(number int) []byte {
 
 // lookUp reads the journal in dir and adds to t what is wrong with it by the
 // account as it was when before was taken. answered says that nothing may be
-// stored that is not acknowledged.
-func lookUp(t *Try, dir string, before []request, answered bool) error {
+// stored that is not acknowledged, retained that the journal's oldest lines may be gone.
+func lookUp(t *Try, dir string, before []request, answered, retained bool) error {
 	found := make([][maxEvents]uint8, len(before))
 	stored, text := 0, []byte(nil)
+	low, begun := uint64(0), !retained
 	err := journal.EachFrame(dir, 0, func(f journal.Frame) error {
 		offset := f.First
+		if !begun {
+			low, begun = offset, true
+		}
 		for line := range bytes.Lines(f.Lines) {
 			number, index := parse(line)
 			if number < 0 || number >= len(before) || index < 0 || index >= events(number) || !bytes.Equal(messageOf(line), message(text[:0], number, index)) {
@@ -115,6 +119,9 @@ func lookUp(t *Try, dir string, before []request, answered bool) error {
 	for number, r := range before {
 		there := 0
 		for i := range events(number) {
+			if r.acked && r.first+uint64(i) < low {
+				continue
+			}
 			switch n := found[number][i]; {
 			case n > 1:
 				t.Twice++

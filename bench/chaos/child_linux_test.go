@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ type collector struct {
 	data    string
 	config  string // text
 	env     []string
+	wrap    []string // a command that runs the program
 	try     *Try
 
 	*child.Process // nil before the first start
@@ -30,11 +32,12 @@ func (c *collector) journal() string { return filepath.Join(c.data, "journal") }
 
 // start runs the collector and waits until it listens.
 func (c *collector) start() (err error) {
-	path := c.data + ".yaml"
+	path := c.program + ".yaml" // the disk of the data may be full
 	if err := os.WriteFile(path, []byte(c.config), 0o600); err != nil {
 		return err
 	}
-	cmd := exec.Command(c.program, "serve", "-config", path, "-listen", c.addr, "-data", c.data)
+	args := append(slices.Clone(c.wrap), c.program, "serve", "-config", path, "-listen", c.addr, "-data", c.data)
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), c.env...)
 	c.Process, err = child.Program(cmd, c.addr)
 	return err

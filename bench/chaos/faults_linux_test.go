@@ -25,6 +25,8 @@ type scene struct {
 	rng     *rand.Rand
 	short   bool
 	dir     string
+
+	retained bool // the journal deletes its oldest lines
 }
 
 // pick returns what a run that counts does, or a short one.
@@ -131,12 +133,8 @@ func (f fault) try(program, dir string) (_ *Try, err error) {
 	if err != nil {
 		return nil, err
 	}
-	try := &Try{Fault: f.name}
-	sc := &scene{
-		account: &account{}, rng: rand.New(rand.NewPCG(*seedFlag, 1)), short: *outFlag == "", dir: dir,
-		collector: &collector{program: program, addr: addr, data: filepath.Join(dir, "data"), config: "journal:\n  segment_size: 4MiB\n", try: try},
-	}
-	sc.load = newLoad(addr, f.name, sc.account, try)
+	sc := newScene(f.name, program, dir, addr)
+	try := sc.try
 	begin := time.Now()
 	defer sc.kill()
 	if err := faults[f.name](sc); err != nil {
@@ -152,12 +150,23 @@ func (f fault) try(program, dir string) (_ *Try, err error) {
 	return try, nil
 }
 
+// newScene is a scene in a folder that is there.
+func newScene(name, program, dir, addr string) *scene {
+	try := &Try{Fault: name}
+	sc := &scene{
+		account: &account{}, rng: rand.New(rand.NewPCG(*seedFlag, 1)), short: *outFlag == "", dir: dir,
+		collector: &collector{program: program, addr: addr, data: filepath.Join(dir, "data"), config: "journal:\n  segment_size: 4MiB\n", try: try},
+	}
+	sc.load = newLoad(addr, name, sc.account, try)
+	return sc
+}
+
 // check looks up all acknowledged events in a journal that is not being written.
 func (s *scene) check(answered bool) error {
 	before := s.account.snapshot()
 	s.load.mu.Lock()
 	defer s.load.mu.Unlock()
-	if err := lookUp(s.try, s.journal(), before, answered); err != nil {
+	if err := lookUp(s.try, s.journal(), before, answered, s.retained); err != nil {
 		return err
 	}
 	return s.reconcile(false)

@@ -18,6 +18,7 @@ type load struct {
 	addr    string // host:port
 	account *account
 	scope   string // of the keys
+	token   string // empty: none
 	client  *http.Client
 
 	abortEvery int // one request in so many is first sent on a connection that is closed in its body
@@ -135,6 +136,9 @@ func (l *load) attempt(number int) bool {
 	if number%3 == 0 {
 		req.Header.Set("X-Durability", "synced")
 	}
+	if l.token != "" {
+		req.Header.Set("Authorization", "Bearer "+l.token)
+	}
 	l.count(func(t *Try) { t.Attempts++ })
 	resp, err := l.client.Do(req)
 	if err != nil {
@@ -185,7 +189,7 @@ func (l *load) abort(number int) {
 	}
 	defer c.Close()
 	b := body(number)
-	fmt.Fprintf(c, "POST /api/logs HTTP/1.1\r\nHost: %s\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n", l.addr, l.key(number), len(b))
+	fmt.Fprintf(c, "POST /api/logs HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n", l.addr, l.token, l.key(number), len(b))
 	c.Write(b[:(number*31)%len(b)]) // never all of it
 	if number%2 == 0 {
 		c.(*net.TCPConn).SetLinger(0)

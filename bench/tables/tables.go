@@ -28,7 +28,7 @@ func Sections() []Section {
 	return []Section{
 		{"logger", "BENCHMARKS.md"}, {"writers", "BENCHMARKS.md"}, {"latency", "BENCHMARKS.md"}, {"direct", "BENCHMARKS.md"},
 		{"ingest", "BENCHMARKS.md"}, {"allocstudy", "BENCHMARKS.md"}, {"front", "BENCHMARKS.md"},
-		{"reliability", "RELIABILITY.md"}, {"stuck", "RELIABILITY.md"}, {"chaos", "RELIABILITY.md"},
+		{"reliability", "RELIABILITY.md"}, {"stuck", "RELIABILITY.md"}, {"chaos", "RELIABILITY.md"}, {"redteam", "RELIABILITY.md"},
 		{"relay", "RELAY.md"}, {"published", "PUBLISHED.md"},
 	}
 }

@@ -20,7 +20,7 @@ func Dir() string { return os.Getenv(env) }
 
 // Child runs the test again in a process with attr, started by the command wrap if there is
 // one, with a folder of its own. It returns the child's output without the lines on passed
-// tests, and an error unless the test has passed.
+// tests, and an error unless the test has passed. The child's attributes are the test's too.
 func Child(t testing.TB, attr *syscall.SysProcAttr, wrap ...string) (output string, err error) {
 	t.Helper()
 	args := append(wrap, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
@@ -31,8 +31,13 @@ func Child(t testing.TB, attr *syscall.SysProcAttr, wrap ...string) (output stri
 	if err == nil && !strings.Contains(string(out), "--- PASS: "+t.Name()) {
 		err = errors.New("the child did not run the test")
 	}
+	for _, m := range attribute.FindAllSubmatch(out, -1) {
+		t.Attr(string(m[1]), string(m[2]))
+	}
 	return quiet.ReplaceAllString(string(out), ""), err
 }
+
+var attribute = regexp.MustCompile(`(?m)^=== ATTR +\S+ (\S+) (.*)$`)
 
 var quiet = regexp.MustCompile(`(?m)^(=== (RUN|PAUSE|CONT|NAME)|[ \t]*--- PASS:).*\n`)
 

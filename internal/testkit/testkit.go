@@ -55,14 +55,16 @@ const (
 	Engines = "engines" // peers that are large to build, fetch or start
 	Kills   = "kills"   // long series of kills and power cuts
 	Bench   = "bench"   // programs that measure
+	Redteam = "redteam" // attacks on the collector; their tests call [Attack.Report]
 )
 
 // Attributes of tests, as scripts/dev reads them. The value of the first two is a
-// part of the nightly run, that of the third a reason.
+// part of the nightly run, that of the third a reason, that of the last an [Attack].
 const (
 	AttrNightly = "nightly" // the test is left to that part
 	AttrRounds  = "rounds"  // the test makes more rounds in that part
 	AttrNoRace  = "norace"  // the test, or something of it, is left to a run without the race detector
+	AttrAttack  = "attack"  // a row of the table of make redteam
 )
 
 // Nightly ends a test that only a part of the nightly run has time for.

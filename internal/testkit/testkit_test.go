@@ -1,8 +1,10 @@
 package testkit
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -88,5 +90,14 @@ func TestNoRace(t *testing.T) {
 	})
 	if !reflect.DeepEqual(attrs, want) {
 		t.Errorf("attributes %v, want %v", attrs, want)
+	}
+}
+
+func TestAttackReport(t *testing.T) {
+	a := Attack{"a flood", 3, "p99 <= 250 ms", "12 ms\nat most"}
+	_, attrs := record(t, func(tb testing.TB) { a.Report(tb) })
+	var got Attack
+	if err := json.Unmarshal([]byte(attrs[AttrAttack]), &got); err != nil || got != a || strings.Contains(attrs[AttrAttack], "\n") {
+		t.Errorf("%q: %+v, %v", attrs, got, err)
 	}
 }

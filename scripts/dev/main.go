@@ -4,6 +4,7 @@
 //	go run ./scripts/dev test [-nightly=PART] [go test flags]
 //	go run ./scripts/dev race
 //	go run ./scripts/dev nightly [-again] [PART ...]
+//	go run ./scripts/dev redteam [-short] [-o FILE]
 //	go run ./scripts/dev fuzz [-time 10s] [-total 5m]
 //	go run ./scripts/dev readme
 //
@@ -21,9 +22,9 @@ import (
 )
 
 func main() {
-	commands := map[string]func(args []string) error{"test": test, "race": race, "nightly": nightly, "fuzz": fuzz, "readme": readme}
+	commands := map[string]func(args []string) error{"test": test, "race": race, "nightly": nightly, "redteam": redteam, "fuzz": fuzz, "readme": readme}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: go run ./scripts/dev test|race|nightly|fuzz|readme [flags]")
+		fmt.Fprintln(os.Stderr, "usage: go run ./scripts/dev test|race|nightly|redteam|fuzz|readme [flags]")
 		os.Exit(2)
 	}
 	err := os.Setenv("GOWORK", "off")

@@ -39,7 +39,7 @@ type command struct {
 	line string
 }
 
-// parts are in the order in which they run. Their limits add up to 90 minutes.
+// parts are in the order in which they run. Their limits add up to 105 minutes.
 var parts = []part{
 	{"tests", 10 * time.Minute, []command{
 		{"", "scripts/setup"},
@@ -49,6 +49,10 @@ var parts = []part{
 	{testkit.Kills, 12 * time.Minute, []command{{"", "go run ./scripts/dev test -nightly=kills"}}},
 	{testkit.Bench, 18 * time.Minute, slices.Concat(
 		[]command{{"", "go run ./scripts/dev test -nightly=bench"}}, programs)},
+	{testkit.Redteam, 15 * time.Minute, []command{
+		{"", "go run ./scripts/dev redteam -o TMP/redteam.json"},
+		{"bench", "go run ./cmd/bench tables -results TMP -check redteam"},
+	}},
 	{"soak", 12 * time.Minute, []command{{"", "make soak COUNT=5 LIVES=500 BACKLOG=1100000000"}}},
 	{"fuzz", 13 * time.Minute, []command{{"", "go run ./scripts/dev fuzz -time 7s -total 11m"}}},
 }
@@ -276,7 +280,7 @@ func firstLine(s string) string {
 }
 
 // partConstants are the names that tests give parts of the nightly run by.
-var partConstants = map[string]string{"testkit.Engines": testkit.Engines, "testkit.Kills": testkit.Kills, "testkit.Bench": testkit.Bench}
+var partConstants = map[string]string{"testkit.Engines": testkit.Engines, "testkit.Kills": testkit.Kills, "testkit.Bench": testkit.Bench, "testkit.Redteam": testkit.Redteam}
 
 // nightlyRuns returns the runs of the tests that are in a part of the nightly run.
 func nightlyRuns(dirs []string, name string, flags []string) (runs []testRun, err error) {

@@ -40,7 +40,7 @@ func race(args []string) error {
 	}
 	clear(r.ended)
 	fmt.Printf("\nwithout the race detector:\n")
-	if err := runTests(r, rest); err != nil {
+	if err := runTests(r, sideBySide, rest); err != nil {
 		return err
 	}
 	for id := range r.norace {
@@ -58,7 +58,7 @@ func raceIn(r *report, dirs []string) (rest []testRun, err error) {
 	for _, dir := range dirs {
 		runs = append(runs, testRun{dir, append(slices.Clone(raceFlags), noVet), "./...", []string{raceEnv}})
 	}
-	if err := runTests(r, runs); err != nil {
+	if err := runTests(r, sideBySide, runs); err != nil {
 		return nil, err
 	}
 	for _, dir := range dirs {

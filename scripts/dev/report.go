@@ -51,12 +51,14 @@ type report struct {
 	ended                   map[testID]bool     // tests that are no subtests
 	norace                  map[testID]bool     // of ended: they are for a run without the race detector
 	nightly                 map[string][]string // tests left to a part of the nightly run
+	attacks                 []attack            // in the order in which their tests ended
 	cpu                     time.Duration
 }
 
 type runningTest struct {
-	output strings.Builder
-	attrs  map[string]string
+	output  strings.Builder
+	attrs   map[string]string
+	attacks []string // values of testkit.AttrAttack
 }
 
 func newReport(w io.Writer) *report {
@@ -97,7 +99,11 @@ func (r *report) event(e event) {
 		t.output.WriteString(e.Output)
 	case "attr":
 		t.attrs[e.Key] = e.Value
+		if e.Key == testkit.AttrAttack {
+			t.attacks = append(t.attacks, e.Value)
+		}
 	case "pass", "fail", "skip":
+		r.addAttacks(id, e.Action, t)
 		r.end(id, e, t.output.String(), t.attrs)
 		delete(r.running, id)
 	}

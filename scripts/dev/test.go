@@ -29,7 +29,7 @@ func test(args []string) error {
 		}
 	}
 	r := newReport(os.Stdout)
-	if err := runTests(r, runs); err != nil {
+	if err := runTests(r, sideBySide, runs); err != nil {
 		return err
 	}
 	return r.finish(requireAll())
@@ -47,11 +47,11 @@ type testRun struct {
 // programs on two cores, and many of them wait.
 const sideBySide = 2
 
-// runTests runs tests and adds them to r. Failed tests are in the report, not in the
-// error.
-func runTests(r *report, runs []testRun) error {
+// runTests runs tests, at most limit runs at a time, and adds them to r. Failed tests are
+// in the report, not in the error.
+func runTests(r *report, limit int, runs []testRun) error {
 	errs := make([]error, len(runs))
-	each(len(runs), sideBySide, func(i int) { errs[i] = runs[i].addTo(r) })
+	each(len(runs), limit, func(i int) { errs[i] = runs[i].addTo(r) })
 	return errors.Join(errs...)
 }
 

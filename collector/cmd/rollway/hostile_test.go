@@ -153,7 +153,7 @@ func (endless) Read(p []byte) (int, error) {
 }
 
 // gzipMembers is n gzip members, of size zeros each.
-func gzipMembers(t *testing.T, n, size int) []byte {
+func gzipMembers(t testing.TB, n, size int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
