@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/config"
-	"github.com/rollway/rollway/collector/connlimit"
 	"github.com/rollway/rollway/collector/deadletter"
 	"github.com/rollway/rollway/collector/health"
 	"github.com/rollway/rollway/collector/httpserver"
@@ -41,7 +41,8 @@ type Collector struct {
 	rejected  *deadletter.Queue // nil: not kept
 	api       *query.API
 	server    *httpserver.Server
-	conns     *connlimit.Limit // of HTTP and gRPC
+	admission *admission.Controller
+	conns     *admission.Limit // of HTTP and gRPC
 	state     atomic.Pointer[state]
 	ids       *ulid.Source
 	health    *health.Health
@@ -66,7 +67,8 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Collector{config: cfg, log: log, began: time.Now(), ids: new(ulid.Source), conns: connlimit.New(cfg.Limits.MaxConns), clients: clients.New(log)}
+	c := &Collector{config: cfg, log: log, began: time.Now(), ids: new(ulid.Source), admission: admission.New(), clients: clients.New(log)}
+	c.conns = c.admission.NewLimit(cfg.Limits.MaxConns, reserveConns)
 	defer func() {
 		if err != nil {
 			c.close()
@@ -76,7 +78,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c.state.Store(now)
+	c.enforce(now)
 	if err := c.listen(); err != nil {
 		return nil, err
 	}
@@ -94,7 +96,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 		return nil, err
 	}
 	c.receiver = receiver.New(backend{c}, c.receiveOptions())
-	if c.api, err = query.New(c.journal, queryOptions(cfg)); err != nil {
+	if c.api, err = query.New(c.journal, c.queryOptions()); err != nil {
 		return nil, err
 	}
 	if err := ledger.Remove(cfg.Data); err != nil {
@@ -142,7 +144,7 @@ type Stats struct {
 	Journal journal.Stats
 	Query   query.Stats
 
-	Connections connlimit.Stats // of HTTP and gRPC
+	Connections admission.LimitStats // of HTTP and gRPC
 
 	Rejected deadletter.Stats
 	Sinks    []sink.Stats

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/collector/connlimit"
+	"github.com/rollway/rollway/collector/admission"
 )
 
 // A kept is a connection that stays open after a request.
@@ -85,7 +85,7 @@ func TestConnectionLimit(t *testing.T) {
 		}
 		full()
 	}
-	if got := r.Stats().Connections; got != (connlimit.Stats{Most: 3, Open: 3, Accepted: 6, Refused: refused}) {
+	if got := r.Stats().Connections; got != (admission.LimitStats{Most: 3, Open: 3, Accepted: 6, Refused: refused}) {
 		t.Errorf("%+v with %d refused", got, refused)
 	}
 	if err := r.stop(); err != nil {
@@ -96,8 +96,8 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// With TLS a connection over the limit is closed before its handshake.
-func TestConnectionLimitWithTLS(t *testing.T) {
+// A connection over the limit answers probes, and all else by 503, within TLS too.
+func TestProbesOverTheLimit(t *testing.T) {
 	cfg, trusts, _ := newAuthority(t).secureConfig(t, testConfig(t))
 	cfg.Limits.MaxConns = 1
 	r := run(t, cfg)
@@ -106,17 +106,41 @@ func TestConnectionLimitWithTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	if _, err := tls.Dial("tcp", r.Addr().String(), trusts); err == nil {
-		t.Error("a second connection is let in")
+	ask := func(method, path string) int {
+		t.Helper()
+		c, err := tls.Dial("tcp", r.Addr().String(), trusts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", method, path)
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || !resp.Close {
+			t.Fatal(resp, err)
+		}
+		return resp.StatusCode
 	}
-	first.Close()
-	eventually(t, func() bool { return r.Stats().Connections.Open == 0 })
-	second, err := tls.Dial("tcp", r.Addr().String(), trusts)
-	if err != nil {
-		t.Fatal(err)
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		if code := ask("GET", path); code != 200 {
+			t.Errorf("%s: %d", path, code)
+		}
 	}
-	second.Close()
-	if got := r.Stats().Connections; got.Accepted != 2 || got.Refused != 1 {
+	for range 2 * reserveConns {
+		if code := ask("POST", "/api/logs"); code != 503 {
+			t.Errorf("%d", code)
+		}
+	}
+	for range 2 * reserveConns { // which send nothing
+		c, err := net.Dial("tcp", r.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	if code := ask("GET", "/healthz"); code != 200 {
+		t.Errorf("%d", code)
+	}
+	if got := r.Stats().Connections; got.Accepted != 1 || got.Refused < 2*reserveConns {
 		t.Errorf("%+v", got)
 	}
 }

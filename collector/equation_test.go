@@ -137,7 +137,7 @@ func mixedTraffic(t *testing.T, r *running) (events float64) {
 func TestBudgetSpentBySlowBodies(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Journal.Durability = config.Synced
-	cfg.Limits.MaxEvent, cfg.Limits.MaxBody, cfg.Limits.MaxUnpacked, cfg.Limits.InFlight = 64*config.KiB, config.MiB, config.MiB, 2*config.MiB
+	cfg.Limits.MaxEvent, cfg.Limits.MaxBody, cfg.Limits.MaxUnpacked, cfg.Limits.InFlight = 64*config.KiB, config.MiB, config.MiB, 3*config.MiB
 	r := run(t, cfg)
 	text := strings.Repeat("x", 45_000)
 	post := func(n int) (int, http.Header, error) {

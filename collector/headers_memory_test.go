@@ -29,7 +29,7 @@ func longHeader(size int) string {
 func headerConfig(t *testing.T) config.Config {
 	cfg := testConfig(t)
 	cfg.ListenGRPC = "127.0.0.1:0"
-	cfg.Limits.MaxUnpacked, cfg.Limits.MaxEvent, cfg.Limits.InFlight = 2*config.MiB, config.MiB, 4*config.MiB
+	cfg.Limits.MaxUnpacked, cfg.Limits.MaxEvent, cfg.Limits.InFlight = 2*config.MiB, config.MiB, 6*config.MiB
 	return cfg
 }
 

@@ -90,7 +90,7 @@ func (c *Collector) openStream(key string, a config.Addr, p receiver.StreamProto
 		return e, err
 	}
 	e.addr, e.close = l.Addr(), l.Close
-	e.serve = func(ctx context.Context) error { return c.receiver.ServeStream(ctx, l, p, ofTenant(a.Tenant)) }
+	e.serve = func(ctx context.Context) error { return c.receiver.ServeStream(ctx, l, p, c.ofTenant(a.Tenant)) }
 	return e, nil
 }
 
@@ -104,18 +104,20 @@ func (c *Collector) openPackets(key string, a config.Addr, p receiver.StreamProt
 	}
 	e.addr, e.close = conn.LocalAddr(), conn.Close
 	e.serve = func(ctx context.Context) error {
-		return c.receiver.ServePackets(ctx, conn, p.(receiver.PacketProtocol), ofTenant(a.Tenant))
+		return c.receiver.ServePackets(ctx, conn, p.(receiver.PacketProtocol), c.ofTenant(a.Tenant))
 	}
 	return e, nil
 }
 
 // ofTenant returns the sender of what comes in at an address that names a tenant; nil if
 // it names none.
-func ofTenant(name string) receiver.Sender {
+func (c *Collector) ofTenant(name string) receiver.Sender {
 	if name == "" {
 		return nil // not a nil *Token
 	}
-	return access.OfTenant(name)
+	t := access.OfTenant(name)
+	t.SetPrincipal(c.admission.OfName(name))
+	return t
 }
 
 // TCPAddr is where NDJSON over TCP is taken; nil: nowhere.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -76,6 +77,7 @@ func (c *Collector) openRejected() (err error) {
 func (c *Collector) receiveOptions() receiver.Options {
 	limits, timeouts := &c.config.Limits, &c.config.Timeouts
 	o := receiver.Options{
+		Admission: c.admission,
 		Limits: normalize.Limits{
 			MaxEventBytes: int(limits.MaxEvent),
 			MaxDepth:      limits.MaxDepth,
@@ -104,14 +106,24 @@ func (c *Collector) receiveOptions() receiver.Options {
 
 // queryOptions are the API's. What queries hold in memory goes with
 // limits.in_flight, where that is less than the default.
-func queryOptions(cfg config.Config) query.Options {
-	inFlight := int(cfg.Limits.InFlight)
+func (c *Collector) queryOptions() query.Options {
+	inFlight := int(c.config.Limits.InFlight)
 	return query.Options{
+		Admission:    c.admission,
 		MaxLastBytes: min(max(inFlight/2, 8<<20), 64<<20),
 		MaxLastTotal: min(max(inFlight/2, 8<<20), 128<<20),
-		SearchTime:   cfg.Timeouts.Query,
-		WriteTimeout: cfg.Timeouts.Write,
+		SearchTime:   c.config.Timeouts.Query,
+		WriteTimeout: c.config.Timeouts.Write,
 	}
+}
+
+// reserveConns is how many connections beyond limits.max_connections are let in, so that
+// probes are answered.
+const reserveConns = 64
+
+// isProbe reports whether a request takes nothing that is shared.
+func isProbe(r *http.Request) bool {
+	return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/metrics"
 }
 
 // openServer makes the HTTP server.
@@ -119,10 +131,10 @@ func (c *Collector) openServer() {
 	errorLog := slog.NewLogLogger(c.log.Handler(), slog.LevelWarn)
 	c.server = httpserver.New(httpserver.Options{
 		Handler:           c.handler(errorLog),
+		Admission:         c.admission,
 		Limit:             c.conns,
+		Probe:             isProbe,
 		TLS:               serverTLS(&c.state),
-		Acquire:           c.receiver.Acquire,
-		Release:           c.receiver.Release,
 		ReadHeaderTimeout: c.config.Timeouts.ReadHeader,
 		ReadTimeout:       c.config.Timeouts.Read,
 		WriteTimeout:      c.config.Timeouts.Write,

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rollway/rollway/collector/access"
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/receiver"
@@ -71,6 +72,12 @@ func (c *Collector) readers(next http.Handler) http.Handler {
 			}
 			writeJSON(w, refusal.Code, map[string]any{"error": refusal.Text})
 			return
+		}
+		switch conn := admission.ConnOf(r.Context()); {
+		case token != nil:
+			r = r.WithContext(admission.WithPrincipal(r.Context(), token.Principal()))
+		case conn != nil:
+			r = r.WithContext(admission.WithPrincipal(r.Context(), conn.Client(c.state.Load().client(r))))
 		}
 		if token != nil && token.Tenant() != "" {
 			r = query.Only(r, "attrs."+enrich.Tenant, token.Tenant())

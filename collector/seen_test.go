@@ -166,8 +166,16 @@ func TestHandshakesAreCounted(t *testing.T) {
 	})
 	eventually(t, func() bool { return r.Stats().Connections.Open == 0 })
 	for range 4 {
-		if c, err := tls.Dial("tcp", r.Addr().String(), trusts); err == nil {
-			defer c.Close()
+		c, err := tls.Dial("tcp", r.Addr().String(), trusts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
 		}
 	}
 	eventually(t, func() bool { return r.refusedCount("http", clients.Connections, "") == 1 })

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 
 	"github.com/rollway/rollway/collector/access"
@@ -85,6 +86,19 @@ func (s *state) admit(r *http.Request) (receiver.Sender, error) {
 	return token, nil
 }
 
+// enforce puts s into force. All tokens of a tenant share what the one with the greatest
+// weight gets.
+func (c *Collector) enforce(s *state) {
+	weights := make(map[string]int)
+	for _, t := range s.tokens.Tokens() {
+		weights[t.Scope()] = max(weights[t.Scope()], t.Weight())
+	}
+	for _, t := range s.tokens.Tokens() {
+		t.SetPrincipal(c.admission.Named(t.Scope(), weights[t.Scope()]))
+	}
+	c.state.Store(s)
+}
+
 // Reload reads the files of tokens, certificates and networks that cfg names again and puts
 // them into force all together, with what cfg says of proxies, enrich and rules. Other
 // settings cannot change while the collector runs. If one did, or a file cannot be used,
@@ -106,7 +120,13 @@ func (c *Collector) Reload(cfg config.Config) error {
 	if (next.tls == nil) != (c.state.Load().tls == nil) {
 		return fmt.Errorf("tls.cert: to begin or end TLS takes a restart; nothing was changed")
 	}
-	c.state.Store(next)
+	c.enforce(next)
 	c.warnOpen()
 	return nil
+}
+
+// client is the address of who sends a request.
+func (s *state) client(r *http.Request) netip.Addr {
+	at, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return s.proxies.Client(at.Addr(), r.Header)
 }

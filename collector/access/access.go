@@ -9,6 +9,7 @@ import (
 	"crypto/subtle"
 	"time"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/normalize"
 )
 
@@ -26,6 +27,8 @@ type Token struct {
 	Rights Right
 
 	tenant     string
+	weight     int // of its shares; 0 means 1
+	principal  *admission.Principal
 	durability string
 	extras     *normalize.Extras
 	id         digest
@@ -51,6 +54,15 @@ func (t *Token) Scope() string {
 	}
 	return t.tenant
 }
+
+// Weight is how many equal shares the token gets of what the collector has.
+func (t *Token) Weight() int { return max(t.weight, 1) }
+
+// Principal pays for what is done with the token. SetPrincipal comes before.
+func (t *Token) Principal() *admission.Principal { return t.principal }
+
+// SetPrincipal says who pays: one principal for each Scope.
+func (t *Token) SetPrincipal(p *admission.Principal) { t.principal = p }
 
 // Durability is what the token's events get unless a request asks for one:
 // "buffered", "synced" or "" for the collector's default.

@@ -20,6 +20,9 @@ import (
 // minSecret is how many bytes a secret has at least, so that nobody guesses it.
 const minSecret = 16
 
+// maxWeight is the greatest weight of a token.
+const maxWeight = 1000
+
 // maxFile is far above any list of tokens.
 const maxFile = 4 << 20
 
@@ -33,6 +36,7 @@ const maxFile = 4 << 20
 //     durability: synced        # optional, buffered or synced
 //     bytes_per_second: 10MiB   # optional, of bodies, unpacked
 //     events_per_second: 5000   # optional
+//     weight: 2                 # optional, shares where others have one
 //
 // What is wrong is told with its line, all of it at once, as config.Errors;
 // no secret is ever part of it.
@@ -171,7 +175,7 @@ func (l *loader) secret(k, v *yaml.Node) *[sha256.Size]byte {
 }
 
 // settings are the keys of a token beside its secret.
-var settings = []string{"name", "tenant", "may", "durability", "bytes_per_second", "events_per_second"}
+var settings = []string{"name", "tenant", "may", "durability", "bytes_per_second", "events_per_second", "weight"}
 
 func (l *loader) setting(t *Token, k, v *yaml.Node) {
 	if !slices.Contains(settings, k.Value) {
@@ -207,6 +211,12 @@ func (l *loader) setting(t *Token, k, v *yaml.Node) {
 			l.fail(v, k.Value, "buffered or synced is wanted")
 		}
 		t.durability = v.Value
+	case "weight":
+		n, err := strconv.Atoi(v.Value)
+		if err != nil || n < 1 || n > maxWeight {
+			l.fail(v, k.Value, "a number from 1 to %d is wanted", maxWeight)
+		}
+		t.weight = n
 	default:
 		n, err := config.ParseSize(v.Value)
 		if err != nil || n <= 0 {

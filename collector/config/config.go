@@ -250,8 +250,8 @@ func (c *Config) Check() error {
 	l, j, tls := c.Limits, c.Journal, c.TLS
 	add(l.MaxEvent > l.MaxUnpacked, "limits.max_event",
 		"%v is more than limits.max_unpacked (%v): no request could carry such an event", l.MaxEvent, l.MaxUnpacked)
-	add(2*l.MaxUnpacked > l.InFlight, "limits.in_flight",
-		"%v is less than twice limits.max_unpacked (%v): the largest request allowed could never be accepted", l.InFlight, l.MaxUnpacked)
+	add(3*l.MaxUnpacked > l.InFlight, "limits.in_flight",
+		"%v is less than three times limits.max_unpacked (%v): the largest request allowed could never be accepted", l.InFlight, l.MaxUnpacked)
 	add((tls.Cert == "") != (tls.Key == ""), "tls.cert", "tls.cert and tls.key must be set together")
 	add(tls.ClientCA != "" && tls.Cert == "", "tls.client_ca", "client certificates need TLS: set tls.cert and tls.key too")
 	add(c.Access.Tokens != "" && c.ListenTCP != "" && !loopback(c.ListenTCP), "listen_tcp",

@@ -102,7 +102,7 @@ func TestParseErrors(t *testing.T) {
 		{"option of syslog", "listen_syslog: \"udp://:1?tenat=a\"\n", `f.yaml:1:16: listen_syslog: "udp://:1?tenat=a": ?tenant=NAME is all that an address takes, with 1 to 64 letters, digits, dots, hyphens and underscores`},
 		{"tenant of syslog", "listen_syslog: \"udp://:1?tenant=a/b\"\n", `f.yaml:1:16: listen_syslog: "udp://:1?tenant=a/b": ?tenant=NAME is all that an address takes, with 1 to 64 letters, digits, dots, hyphens and underscores`},
 		{"contradiction", "limits:\n  max_unpacked: 1MiB\n  max_event: 2MiB\n", "f.yaml:3:3: limits.max_event: 2MiB is more than limits.max_unpacked (1MiB): no request could carry such an event"},
-		{"in flight too small", "limits:\n  in_flight: 100MiB\n", "f.yaml:2:3: limits.in_flight: 100MiB is less than twice limits.max_unpacked (64MiB): the largest request allowed could never be accepted"},
+		{"in flight too small", "limits:\n  in_flight: 100MiB\n", "f.yaml:2:3: limits.in_flight: 100MiB is less than three times limits.max_unpacked (64MiB): the largest request allowed could never be accepted"},
 		{"segment over the whole", "journal:\n  max_size: 1MiB\n", "f.yaml:2:3: journal.max_size: 1MiB is less than one segment (journal.segment_size is 128MiB)"},
 		{"alias in a block", "data: &d x\nenrich: {fields: {a: *d}}\n", "f.yaml:2:22: enrich: aliases are not allowed: write out the value"},
 		{"all of them", "lisen: a\ndata: 1\nlimits:\n  max_depth: x\n",

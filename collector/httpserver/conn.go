@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rollway/rollway/collector/admission"
 )
 
 // listener makes a conn of each connection.
@@ -32,8 +34,9 @@ func (l *listener) Accept() (net.Conn, error) {
 // of a header and never changes it: where a request ends is for net/http alone.
 type conn struct {
 	net.Conn
-	s     *Server
-	plain bool // what is read here is HTTP
+	s        *Server
+	admitted *admission.Conn // the same
+	plain    bool            // what is read here is HTTP
 
 	deadlines struct {
 		sync.Mutex
@@ -57,7 +60,7 @@ type connKey struct{}
 
 // withConn is http.Server.ConnContext.
 func withConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, connOf(c))
+	return context.WithValue(admission.WithConn(ctx, connOf(c).admitted), connKey{}, connOf(c))
 }
 
 // connOf returns the conn that net/http serves as c.

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/rollway/rollway/collector/admission"
 )
 
 // net/http sets some ten deadlines for each request, and a request rarely reaches one.
@@ -113,7 +115,7 @@ func (s *Server) sweep() {
 
 // accepted returns the conn for a connection that was accepted.
 func (s *Server) accepted(inner net.Conn) *conn {
-	c := &conn{Conn: inner, s: s, plain: s.o.TLS == nil}
+	c := &conn{Conn: inner, admitted: inner.(*admission.Conn), s: s, plain: s.o.TLS == nil}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conns[c] = struct{}{}

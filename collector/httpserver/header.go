@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+
+	"github.com/rollway/rollway/collector/admission"
 )
 
 // Headers arrive before their sender is known, and need many times their size in
@@ -95,13 +97,22 @@ func (h *header) estimate() int64 {
 	return max(0, int64(min(h.read, MaxHeader)-freeHeader)*headerFactor)
 }
 
+// acquire takes memory for headers of the peer, whose token is not known yet.
+func (c *conn) acquire(n int64) bool {
+	return c.s.o.Admission.AcquirePart(admission.Headers, c.admitted.Principal(), n)
+}
+
+func (c *conn) release(n int64) {
+	c.s.o.Admission.ReleasePart(admission.Headers, c.admitted.Principal(), n)
+}
+
 // acquireLocked makes the connection hold want bytes at least.
 func (c *conn) acquireLocked(want int64) bool {
 	more := want - c.header.held
 	if more <= 0 {
 		return true
 	}
-	if !c.s.o.Acquire(more) {
+	if !c.acquire(more) {
 		return false
 	}
 	c.header.held = want
@@ -141,16 +152,16 @@ func (c *conn) headerRead(r *http.Request) (release func(), ok bool) {
 	}
 	want := max(0, int64(text+fields*fieldMemory)-freeHeader*headerFactor)
 	if r.ProtoMajor >= 2 { // many requests at a time
-		if want == 0 || !c.s.o.Acquire(want) {
+		if want == 0 || !c.acquire(want) {
 			return nothing, want == 0
 		}
-		return func() { c.s.o.Release(want) }, true
+		return func() { c.release(want) }, true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.header.parsed, c.header.body = true, r.ContentLength
 	if less := c.header.held - want; less > 0 {
-		c.s.o.Release(less)
+		c.release(less)
 		c.header.held = want
 	}
 	return nothing, c.acquireLocked(want)
@@ -163,20 +174,21 @@ func (c *conn) requestEnded(closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.header.held > 0 {
-		c.s.o.Release(c.header.held)
+		c.release(c.header.held)
 	}
 	c.header = c.header.ended()
 	c.header.ignored = c.header.ignored || closed
 }
 
-// refuseHeader answers a request for whose header there is not enough memory.
-func refuseHeader(w http.ResponseWriter, r *http.Request) {
+// refuse answers a request for which there is no room, and ends its connection: otherwise
+// net/http waits for the body first.
+func refuse(w http.ResponseWriter, r *http.Request, why string) {
 	h := w.Header()
 	h.Set("Retry-After", "1")
 	h.Set("Content-Type", "application/json")
 	if r.ProtoMajor == 1 {
-		h.Set("Connection", "close") // otherwise net/http waits for the body first
+		h.Set("Connection", "close")
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
-	json.NewEncoder(w).Encode(map[string]string{"error": headerMemory}) // fails if the client is gone
+	json.NewEncoder(w).Encode(map[string]string{"error": why}) // fails if the client is gone
 }

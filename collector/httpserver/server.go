@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rollway/rollway/collector/connlimit"
+	"github.com/rollway/rollway/collector/admission"
 )
 
 // MaxHeader bounds the header of a request, give or take a few KiB. A longer one is
@@ -26,13 +26,11 @@ const MaxHeader = 64 << 10
 // Options of a Server. All of them except TLS, OnShutdown and Refused are required.
 type Options struct {
 	Handler http.Handler
-	Limit   *connlimit.Limit // on connections, of all listeners together
-	TLS     *tls.Config      // nil: plain HTTP
+	Probe   func(*http.Request) bool // is answered even over a connection beyond Limit
 
-	// Acquire takes bytes of memory for headers, Release gives them back. Acquire
-	// returns false if there are too few left.
-	Acquire func(bytes int64) bool
-	Release func(bytes int64)
+	Admission *admission.Controller // shares memory of headers
+	Limit     *admission.Limit      // on connections, of all listeners together
+	TLS       *tls.Config           // nil: plain HTTP
 
 	ReadHeaderTimeout time.Duration // for a header to arrive
 	ReadTimeout       time.Duration // for a header and its body
@@ -56,7 +54,7 @@ type Server struct {
 	leaving atomic.Bool // answers tell clients that their connection ends
 
 	mu        sync.Mutex
-	listeners []*connlimit.Listener // guarded by mu
+	listeners []*admission.Listener // guarded by mu
 	conns     map[*conn]struct{}    // guarded by mu; open
 
 	ended    chan struct{} // closed when sweep is to end
@@ -156,12 +154,23 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	c.reading.Store(false)
+	c.admitted.Begin()
+	defer c.admitted.End()
+	if c.admitted.Over() {
+		probe := s.o.Probe(r)
+		w.Header().Set("Connection", "close")
+		if c.admitted.Answer(probe); !probe {
+			s.refused(c.RemoteAddr(), "connections", tooManyOpen)
+			refuse(w, r, tooManyOpen)
+			return
+		}
+	}
 	c.answering.Store(c.plain && r.ProtoMajor == 1 && r.ContentLength > 0)
 	release, ok := c.headerRead(r)
 	defer release()
 	if !ok {
 		s.refused(c.RemoteAddr(), "unavailable", headerMemory)
-		refuseHeader(w, r)
+		refuse(w, r, headerMemory)
 		return
 	}
 	s.o.Handler.ServeHTTP(w, r)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/collector/connlimit"
+	"github.com/rollway/rollway/collector/admission"
 )
 
 var silent = log.New(io.Discard, "", 0)
@@ -20,11 +20,11 @@ var silent = log.New(io.Discard, "", 0)
 // newServer returns a Server that lasts until the test ends. Options that are not set
 // set no bounds.
 func newServer(t testing.TB, o Options) *Server {
-	if o.Limit == nil {
-		o.Limit = connlimit.New(1000)
+	if o.Admission = admission.New(); o.Limit == nil {
+		o.Limit = o.Admission.NewLimit(1000, 0)
 	}
-	if o.Acquire == nil {
-		o.Acquire, o.Release = func(int64) bool { return true }, func(int64) {}
+	for _, k := range []admission.Kind{admission.Memory, admission.Headers} {
+		o.Admission.Resource(k).SetLimit(1 << 30)
 	}
 	if o.ErrorLog == nil {
 		o.ErrorLog = silent
@@ -257,7 +257,7 @@ func TestProxyHeader(t *testing.T) {
 // Linger answers one more request of each connection, be it new, used, or complete
 // and not accepted yet, and ends with the last of them.
 func TestLinger(t *testing.T) {
-	o := Options{Handler: echo, Limit: connlimit.New(10)}
+	o := Options{Handler: echo, Limit: admission.New().NewLimit(10, 0)}
 	s := newServer(t, o)
 	addr := serve(t, s)
 	fresh, used := dial(t, addr), dial(t, addr)
@@ -286,7 +286,7 @@ func TestLinger(t *testing.T) {
 // A request is answered that came just before Linger, when no connection was open.
 func TestLingerWithNoneOpen(t *testing.T) {
 	for range 20 {
-		o := Options{Handler: echo, Limit: connlimit.New(10)}
+		o := Options{Handler: echo, Limit: admission.New().NewLimit(10, 0)}
 		s := newServer(t, o)
 		addr := serve(t, s)
 		ask(t, dial(t, addr), post("/", "Connection: close\r\n", "x"))

@@ -99,6 +99,7 @@ func (b *Builder) Done() {
 func (b *Builder) Begin() {
 	n := b.n
 	b.undirect()
+	n.pace(b.dst)
 	n.ev = event{}
 	n.newEvent()
 	b.text = b.text[:0]

@@ -57,6 +57,7 @@ func kindName(c byte) string {
 
 // beginEvent begins the event that starts at body.text[start].
 func (n *Normalizer) beginEvent(dst *Batch, start int) {
+	n.pace(dst)
 	n.ev = event{start: start}
 	n.newEvent()
 	if dst.Events()-n.body.first >= n.limits.MaxEvents {

@@ -142,6 +142,10 @@ type Normalizer struct {
 
 	builder Builder
 
+	pause  func() // nil: nobody has to be asked
+	events int    // since the last pause
+	lines  int    // bytes of lines at the last pause
+
 	dec jsontext.Decoder // of syntaxError
 	src bytes.Buffer
 }

@@ -14,13 +14,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/journal"
 )
 
 // Options of an API. The zero value is the recommended setting.
 type Options struct {
-	MaxQueries   int           // queries at a time; more are answered 503; default 8
-	MaxTails     int           // tails at a time; more are answered 503; default 100
+	Admission *admission.Controller // shares queries, tails and processors; default: one of the API's own
+
+	MaxQueries   int           // queries at a time, of which one principal gets two thirds; more are refused; default 12
+	MaxTails     int           // tails at a time, likewise; default 150
 	MaxLast      int           // most lines that last= may ask for; default 100,000
 	MaxLastBytes int           // most bytes of lines that last= may hold in memory; default 64 MiB
 	MaxLastTotal int           // most bytes that all queries with last= may hold together; more are answered 503; default 128 MiB
@@ -33,14 +36,17 @@ func (o *Options) check() error {
 	if min(o.MaxQueries, o.MaxTails, o.MaxLast, o.MaxLastBytes, o.MaxLastTotal) < 0 || min(o.Heartbeat, o.SearchTime, o.WriteTimeout) < 0 {
 		return errors.New("query options: a limit or a time is negative; use 0 for the default")
 	}
-	o.MaxQueries = cmp.Or(o.MaxQueries, 8)
-	o.MaxTails = cmp.Or(o.MaxTails, 100)
+	o.MaxQueries = cmp.Or(o.MaxQueries, 12)
+	o.MaxTails = cmp.Or(o.MaxTails, 150)
 	o.MaxLast = cmp.Or(o.MaxLast, 100_000)
 	o.MaxLastBytes = cmp.Or(o.MaxLastBytes, 64<<20)
 	o.MaxLastTotal = cmp.Or(o.MaxLastTotal, 128<<20)
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	o.SearchTime = cmp.Or(o.SearchTime, 2*time.Minute)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
+	if o.Admission == nil {
+		o.Admission = admission.New()
+	}
 	return nil
 }
 
@@ -53,8 +59,9 @@ func (o *Options) check() error {
 type API struct {
 	src     source
 	o       Options
-	queries chan struct{} // one token for each query that runs
-	tails   chan struct{} // one token for each tail that runs
+	queries *admission.Resource // one for each query that runs
+	tails   *admission.Resource // one for each tail that runs
+	nobody  *admission.Principal
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 
@@ -91,7 +98,10 @@ func newAPI(src source, o Options) (*API, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	a := &API{src: src, o: o, queries: make(chan struct{}, o.MaxQueries), tails: make(chan struct{}, o.MaxTails)}
+	c := o.Admission
+	a := &API{src: src, o: o, queries: c.Resource(admission.Queries), tails: c.Resource(admission.Tails), nobody: c.Named("", 1)}
+	a.queries.SetLimit(int64(o.MaxQueries))
+	a.tails.SetLimit(int64(o.MaxTails))
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
 	return a, nil
 }
@@ -117,34 +127,44 @@ func (a *API) Stats() Stats {
 	return Stats{
 		Queries: a.stats.queries.Load(), Tails: a.stats.tails.Load(), Refused: a.stats.refused.Load(),
 		Scanned: a.stats.scanned.Load(), Matched: a.stats.matched.Load(),
-		RunningQueries: len(a.queries), RunningTails: len(a.tails),
+		RunningQueries: int(a.queries.Used()), RunningTails: int(a.tails.Used()),
 	}
 }
 
 // begin takes a token and returns the request's context, which also ends with
 // the API. If it returns false, the request is answered.
-func (a *API) begin(w http.ResponseWriter, r *http.Request, tokens chan struct{}, what string) (context.Context, func(), bool) {
-	refuse := func(after string, err error) (context.Context, func(), bool) {
+func (a *API) begin(w http.ResponseWriter, r *http.Request, tokens *admission.Resource, what string) (context.Context, func(), bool) {
+	refuse := func(status int, after string, err error) (context.Context, func(), bool) {
 		a.stats.refused.Add(1)
 		w.Header().Set("Retry-After", after)
-		writeError(w, http.StatusServiceUnavailable, err)
+		writeError(w, status, err)
 		return nil, nil, false
 	}
 	if a.ctx.Err() != nil {
-		return refuse("5", errClosing)
+		return refuse(http.StatusServiceUnavailable, "5", errClosing)
 	}
-	select {
-	case tokens <- struct{}{}:
-	default:
-		return refuse("1", fmt.Errorf("%d %s are running, which is the limit; try again later", cap(tokens), what))
+	p := a.principal(r)
+	if !tokens.Acquire(p, 1) {
+		if tokens.Used() >= tokens.Limit() {
+			return refuse(http.StatusServiceUnavailable, "1", fmt.Errorf("%d %s are running, which is the limit; try again later", tokens.Limit(), what))
+		}
+		return refuse(http.StatusTooManyRequests, "1", fmt.Errorf("%d %s of yours are running, which is your share of %d; try again later", tokens.Of(p), what, tokens.Limit()))
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := context.AfterFunc(a.ctx, func() { cancel(errClosing) })
 	return ctx, func() {
 		stop()
 		cancel(nil)
-		<-tokens
+		tokens.Release(p, 1)
 	}, true
+}
+
+// principal is who pays for a request.
+func (a *API) principal(r *http.Request) *admission.Principal {
+	if p := admission.FromContext(r.Context()); p != nil {
+		return p
+	}
+	return a.nobody
 }
 
 // onlyKey is where Only leaves a *node in a request's context.

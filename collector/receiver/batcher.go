@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/pool"
 )
@@ -85,6 +86,7 @@ func (f *batcher) store() error {
 		}
 		f.warn("events rejected", "count", b.RejectedTotal, "reason", reason, "detail", detail)
 	}
+	f.space.turn.End()
 	var err error
 	switch {
 	case b.Overflowed():
@@ -143,9 +145,15 @@ const maxAwait = 5 * time.Minute
 // await raises what the batcher holds of its share and of the budget to n bytes,
 // waiting for as long as a sender may be silent, unless there are never as many.
 func (f *batcher) await(n int64) bool {
+	if f.acquire(n) {
+		return true
+	}
+	if f.space.turn.Suspend() {
+		defer f.space.turn.Begin()
+	}
 	end := time.Now().Add(min(f.r.opts.IdleTimeout, maxAwait))
 	for wait := firstWait; !f.acquire(n); wait = min(2*wait, maxWait) {
-		if n > f.r.streams.limit || time.Now().After(end) {
+		if n > f.r.streams.Most(f.space.principal) || time.Now().After(end) {
 			f.warn("no memory is left in the budget, the connection is closed")
 			f.r.see(f.receiver, f.from, f.space.sender, clients.Seen{Refused: clients.Reason(http.StatusServiceUnavailable), Text: "no memory is left in the budget"})
 			return false
@@ -164,11 +172,12 @@ func (f *batcher) acquire(n int64) bool {
 	if more <= 0 {
 		return true
 	}
-	if !f.r.streams.acquire(more) {
+	p := f.space.principal
+	if !f.r.streams.Acquire(p, more) {
 		return false
 	}
 	if !f.r.acquire(f.space, n) {
-		f.r.streams.release(more)
+		f.r.streams.Release(p, more)
 		return false
 	}
 	return true
@@ -176,15 +185,14 @@ func (f *batcher) acquire(n int64) bool {
 
 // release gives n bytes of what the batcher holds back.
 func (f *batcher) release(n int64) {
-	f.r.streams.release(n)
-	f.r.budget.release(n)
+	f.r.opts.Admission.ReleasePart(admission.Streams, f.space.principal, n)
 	f.space.held -= n
 }
 
 // close gives the batcher's memory back; p is the panic that ended it, or nil.
 // What a panic has left does not go back to the pool.
 func (f *batcher) close(p any, stack func() []byte) {
-	f.r.streams.release(f.space.held)
+	f.r.streams.Release(f.space.principal, f.space.held)
 	if p == nil {
 		f.r.put(f.space)
 		return

@@ -66,8 +66,10 @@ func (r *Receiver) unpack(w *workspace, c coding, size int64) failure {
 		if f := r.fillPacked(w, size); f.code != 0 {
 			return f
 		}
+		w.turn.Begin()
 		return r.unpackWhole(w, c)
 	}
+	w.turn.Begin()
 	src, err := w.stream(c, w.peek)
 	if err != nil {
 		return r.invalid(w, c, err)
@@ -121,6 +123,7 @@ func (r *Receiver) fillBuf(w *workspace, c coding, src io.Reader, size int64, ho
 			w.buf = grown
 		}
 		for int64(len(w.buf)) < window {
+			w.turn.Yield()
 			n, err := src.Read(w.buf[len(w.buf):window])
 			w.buf = w.buf[:len(w.buf)+n]
 			if how.unpacks {

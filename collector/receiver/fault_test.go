@@ -244,7 +244,7 @@ func TestBudget(t *testing.T) {
 	m.failWith(func(*normalize.Batch) error { entered <- true; <-leave; return nil })
 	r := newReceiver(t, m, Options{MaxUnpacked: 100_000, InFlight: 1})
 	url := newServer(t, r).URL
-	if r.opts.InFlight != 200_002 {
+	if r.opts.InFlight != 300_003 {
 		t.Fatalf("budget %d", r.opts.InFlight)
 	}
 	large := "{\"a\":\"" + strings.Repeat("x", 80_000) + "\"}"

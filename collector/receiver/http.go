@@ -115,15 +115,19 @@ func (r *endpoint) handle(rw http.ResponseWriter, w *workspace, req *http.Reques
 		defer r.pending.begin(w.options.Key)()
 	}
 	r.chargeSpare(w)
-	if f := r.read(rw, w, req, encoding); f.code != 0 {
-		return f
+	f = r.read(rw, w, req, encoding)
+	if f.code == 0 {
+		w.turn.Begin()
+		f = r.decode(w, req)
+		w.account()
 	}
-	f = r.decode(w, req)
-	w.charge()
+	if f.code == 0 {
+		w.hashKey(req)
+	}
+	w.turn.End()
 	if f.code != 0 {
 		return f
 	}
-	w.hashKey(req)
 	// When the request first came, rules may not have dropped what they drop now.
 	if w.batch.Records == 0 && (w.batch.DroppedTotal == 0 || w.options.Key == "") {
 		return f

@@ -95,7 +95,7 @@ func checkLedger(t testing.TB, r *Receiver, m *memory) {
 	if s.Stored != uint64(m.count()) {
 		t.Errorf("%d events are counted as stored, %d are", s.Stored, m.count())
 	}
-	if used := r.streams.used.Load(); used != 0 {
+	if used := r.streams.Used(); used != 0 {
 		t.Errorf("%d bytes of what connections share are kept", used)
 	}
 	if s.InFlight != 0 || s.Connections != 0 {

@@ -39,6 +39,7 @@ func (r *Receiver) ServePackets(ctx context.Context, conn *net.UDPConn, p Packet
 		room:     make(chan struct{}, 1),
 	}
 	defer func() { s.close(recover(), debug.Stack) }()
+	s.space.charge(r.opts.Admission.Named(s.peer, 1))
 	s.space.setSender(from)
 	s.spare = 2 * packetBuffer
 	if !s.await(4*packetBuffer) && ctx.Err() == nil {
@@ -188,6 +189,7 @@ func (s *packets) storePart(p *part) {
 	for _, d := range p.list {
 		c := s.chunk(p.data[start:d.end:d.end], d.peer, d.at)
 		before := s.space.seen(nil)
+		s.space.turn.Begin()
 		s.protocol.DecodePacket(c)
 		s.space.chunk = Chunk{}
 		seen := s.space.seen(nil)
@@ -197,6 +199,7 @@ func (s *packets) storePart(p *part) {
 		if s.space.batch.Held() > s.spare { // short ones come to many times their size as lines
 			s.store() // what is wrong is counted and in the log
 		}
+		s.space.turn.Yield()
 	}
 	pool.Overwrite(p.data)
 	s.store() // what is wrong is counted and in the log

@@ -34,6 +34,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -41,6 +42,8 @@ import (
 
 // Options of a Receiver; a field that is zero means its default.
 type Options struct {
+	Admission *admission.Controller // shares memory and processors among senders; default: one of the Receiver's own
+
 	// KeepRejected bounds the bytes of rejected events in one batch that
 	// Backend.Reject gets, and by one for each 128 of them the number of events
 	// (normalize.Batch.KeepDeadLetters). Default: it gets none.
@@ -54,8 +57,8 @@ type Options struct {
 	// InFlight bounds the bytes of all bodies that are being worked on. A byte of an
 	// unpacked body counts twice, for itself and for its canonical line; lines and
 	// rejected events that need more count as they are read. TCP connections share
-	// half of it, so that slow ones leave room for requests. At least twice
-	// MaxUnpacked; default 256 MiB.
+	// half of it, so that slow ones leave room for requests. At least three times
+	// MaxUnpacked, as no sender gets more than two thirds; default 256 MiB.
 	InFlight int64
 
 	BodyTimeout time.Duration // for a whole body to arrive; default 30 s
@@ -78,7 +81,10 @@ func (o Options) withDefaults() Options {
 	o.MaxBody = positive(o.MaxBody, 16<<20)
 	o.MaxUnpacked = positive(o.MaxUnpacked, 64<<20)
 	o.MaxRatio = positive(o.MaxRatio, 200)
-	o.InFlight = max(positive(o.InFlight, 256<<20), 2*(o.MaxUnpacked+1))
+	o.InFlight = max(positive(o.InFlight, 256<<20), 3*(o.MaxUnpacked+1))
+	if o.Admission == nil {
+		o.Admission = admission.New()
+	}
 	o.BodyTimeout = positive(o.BodyTimeout, 30*time.Second)
 	o.IdleTimeout = positive(o.IdleTimeout, 5*time.Minute)
 	o.DrainTimeout = positive(o.DrainTimeout, 5*time.Second)
@@ -103,9 +109,9 @@ type Receiver struct {
 	backend Backend
 	opts    Options
 	origins *http.CrossOriginProtection
-	budget  budget
-	streams budget // what TCP connections may take of budget
-	others  budget // what others than bodies may
+	nobody  *admission.Principal // pays for what nobody else does
+	memory  *admission.Resource  // of Options.InFlight bytes
+	streams *admission.Resource  // what TCP connections may take of it
 	spaces  pool.Pool[*workspace]
 	count   counters
 	logged  atomic.Pointer[time.Time] // when logSome last logged
@@ -117,9 +123,12 @@ type Receiver struct {
 func New(b Backend, o Options) *Receiver {
 	r := &Receiver{backend: b, opts: o.withDefaults(), origins: http.NewCrossOriginProtection()}
 	r.spaces.New = r.newWorkspace
-	r.budget.limit = r.opts.InFlight
-	r.others.limit = r.opts.InFlight / 4
+	a := r.opts.Admission
+	r.nobody = a.Named("", 1)
+	r.memory, r.streams = a.Resource(admission.Memory), a.Resource(admission.Streams)
+	r.memory.SetLimit(r.opts.InFlight)
+	a.Resource(admission.Headers).SetLimit(r.opts.InFlight / 4)
 	// The longest line must fit in any case, also while its buffer is grown.
-	r.streams.limit = max(r.opts.InFlight/2, min(r.opts.InFlight, 4*int64(r.opts.Limits.MaxEventBytes+1)))
+	r.streams.SetLimit(max(r.opts.InFlight/2, min(r.opts.InFlight, 4*int64(r.opts.Limits.MaxEventBytes+1))))
 	return r
 }

@@ -64,7 +64,7 @@ func (s *stream) failed(err error) {
 // ended tells of a connection that ended with err in its TLS handshake. One that has sent
 // nothing is a health check.
 func (s *stream) ended(err error) {
-	if c, is := s.conn.(*tls.Conn); is && !c.ConnectionState().HandshakeComplete && err != nil && err != io.EOF {
+	if c, is := s.conn.Conn.(*tls.Conn); is && !c.ConnectionState().HandshakeComplete && err != nil && err != io.EOF {
 		s.r.see(s.receiver, s.from, s.space.sender, clients.Seen{Refused: clients.Handshake, Text: err.Error()})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/normalize"
 )
 
@@ -29,12 +30,18 @@ type Sender interface {
 	Tenant() string
 	// Extras are what the sender's events get; nil: nothing.
 	Extras() *normalize.Extras
+	// Principal pays for what the sender uses.
+	Principal() *admission.Principal
 }
 
 // admit finds out who sends req and whether it may.
 func (r *endpoint) admit(w *workspace, req *http.Request) failure {
 	w.policy = r.backend.Policy()
+	conn := admission.ConnOf(req.Context())
 	if w.policy.Admit == nil {
+		if conn != nil {
+			w.charge(conn.Client(w.client(req)))
+		}
 		return failure{}
 	}
 	sender, err := w.policy.Admit(req)
@@ -46,6 +53,15 @@ func (r *endpoint) admit(w *workspace, req *http.Request) failure {
 		return f
 	}
 	w.sender = sender
+	switch {
+	case sender != nil:
+		w.charge(sender.Principal())
+		if conn != nil {
+			conn.Charge(w.principal)
+		}
+	case conn != nil:
+		w.charge(conn.Client(w.client(req)))
+	}
 	if sender == nil {
 		return failure{}
 	}
@@ -71,12 +87,13 @@ func (r *endpoint) admit(w *workspace, req *http.Request) failure {
 func (w *workspace) setSender(from Sender) {
 	if from != nil {
 		w.sender = from
+		w.charge(from.Principal())
 		w.norm.SetExtras(from.Extras())
 	}
 }
 
-// charge tells the sender's account what was read.
-func (w *workspace) charge() {
+// account tells the sender's account what was read.
+func (w *workspace) account() {
 	if w.sender != nil {
 		w.sender.Charge(time.Now(), len(w.buf), w.batch.Events())
 	}

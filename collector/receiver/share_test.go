@@ -11,7 +11,7 @@ import (
 )
 
 // TCP connections that stall in the middle of long lines cannot take what
-// HTTP needs: they share half of the budget.
+// HTTP needs: they share half of the budget, of which one peer gets two thirds.
 func TestTCPLeavesHalfOfTheBudget(t *testing.T) {
 	const event = 64 << 10
 	r := newReceiver(t, &memory{}, Options{Limits: normalize.Limits{MaxEventBytes: event}, MaxUnpacked: 256 << 10, InFlight: 1 << 20})
@@ -21,7 +21,7 @@ func TestTCPLeavesHalfOfTheBudget(t *testing.T) {
 		conn := dial(t, addr)
 		go conn.Write([]byte(`{"msg":"` + strings.Repeat("x", event-10)))
 	}
-	waitFor(t, "the connections' share to be used up", func() bool { return r.Stats().InFlight > 400<<10 })
+	waitFor(t, "the connections' share to be used up", func() bool { return r.Stats().InFlight > 256<<10 })
 	body := `{"msg":"` + strings.Repeat("y", 50<<10) + `"}`
 	for range 20 {
 		if rep := post(t, url, strings.NewReader(body)); rep.Code != 200 {
@@ -70,16 +70,16 @@ func TestPeerInLog(t *testing.T) {
 // of what connections share while it waits.
 func TestNoShareWithoutMemory(t *testing.T) {
 	r := newReceiver(t, &memory{}, Options{})
-	f := &batcher{r: r, space: r.get()}
-	if !r.budget.acquire(r.opts.InFlight - 100) {
+	f, other := &batcher{r: r, space: r.get()}, r.opts.Admission.Named("other", 1)
+	if !r.memory.Acquire(other, r.opts.InFlight-100) {
 		t.Fatal("the budget is not empty")
 	}
-	if f.acquire(1000) || r.streams.used.Load() != 0 || f.space.held != 0 {
-		t.Errorf("%d bytes of the share, %d of the budget", r.streams.used.Load(), f.space.held)
+	if f.acquire(1000) || r.streams.Used() != 0 || f.space.held != 0 {
+		t.Errorf("%d bytes of the share, %d of the budget", r.streams.Used(), f.space.held)
 	}
-	r.budget.release(r.opts.InFlight - 100)
-	if !f.acquire(1000) || r.streams.used.Load() != 1000 || f.space.held != 1000 {
-		t.Errorf("%d bytes of the share, %d of the budget", r.streams.used.Load(), f.space.held)
+	r.memory.Release(other, r.opts.InFlight-100)
+	if !f.acquire(1000) || r.streams.Used() != 1000 || f.space.held != 1000 {
+		t.Errorf("%d bytes of the share, %d of the budget", r.streams.Used(), f.space.held)
 	}
 	f.close(nil, nil)
 }

@@ -1,6 +1,10 @@
 package receiver
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rollway/rollway/collector/admission"
+)
 
 // Buffers of an earlier request count while the next one waits for its sender, as
 // long as half of the budget is left for who needs it; otherwise it has none.
@@ -40,15 +44,17 @@ func TestBuffersOfThePoolCount(t *testing.T) {
 func TestBesideBodies(t *testing.T) {
 	const most = 4 << 20
 	r := newReceiver(t, &memory{}, Options{MaxUnpacked: 1 << 20, InFlight: most})
-	if r.Acquire(most/4 + 1) {
+	a := r.opts.Admission
+	acquire := func(n int64) bool { return a.AcquirePart(admission.Headers, r.nobody, n) }
+	if acquire(most/4 + 1) {
 		t.Error("more than a quarter is given")
 	}
-	if !r.Acquire(most/4) || r.Stats().InFlight != most/4 || r.Acquire(1) {
+	if !acquire(most/4) || r.Stats().InFlight != most/4 || acquire(1) {
 		t.Errorf("%d bytes in flight", r.Stats().InFlight)
 	}
-	r.Release(most / 4)
-	if !r.budget.acquire(most) || r.Acquire(1) || r.others.used.Load() != 0 {
+	a.ReleasePart(admission.Headers, r.nobody, most/4)
+	if !r.memory.Acquire(r.nobody, most) || acquire(1) || a.Resource(admission.Headers).Used() != 0 {
 		t.Error("more than the budget is given")
 	}
-	r.budget.release(most)
+	r.memory.Release(r.nobody, most)
 }

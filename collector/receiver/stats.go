@@ -73,7 +73,7 @@ func (r *Receiver) Stats() Stats {
 	storing := r.count.storing.Load() // before Stored: what is counted meanwhile is in both
 	s := r.count.snapshot()
 	s.Storing = storing
-	s.InFlight = r.budget.used.Load()
+	s.InFlight = r.memory.Used()
 	return s
 }
 

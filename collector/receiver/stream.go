@@ -1,11 +1,11 @@
 package receiver
 
 import (
-	"net"
 	"net/http"
 	"net/netip"
 	"time"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -22,7 +22,7 @@ const (
 // against the budget.
 type stream struct {
 	batcher
-	conn     net.Conn
+	conn     *admission.Conn
 	addr     netip.AddrPort // the peer's
 	protocol StreamProtocol
 	session  Session
@@ -51,7 +51,9 @@ func (s *stream) serve() {
 		}
 		w := s.space
 		used := len(w.buf)
+		s.conn.Await(used > 0)
 		n, err := s.conn.Read(w.buf[used:cap(w.buf)])
+		s.conn.Arrived()
 		w.buf = w.buf[:used+n]
 		w.wire.n += int64(n)
 		s.r.count.add(func(s *Stats) { s.WireBytes += uint64(n); s.UnpackedBytes += uint64(n) })
@@ -123,7 +125,9 @@ func (s *stream) decode(end bool) bool {
 	for full := true; full; {
 		c := s.chunk(rest, s.addr, time.Now())
 		c.End = end
+		w.turn.Begin()
 		n, err := s.session.Decode(c)
+		w.turn.End()
 		w.answer, full = c.Reply, c.full
 		w.chunk = Chunk{}
 		if end && err == nil && n < len(rest) {
@@ -169,7 +173,7 @@ func (s *stream) finish() {
 func (s *stream) fit(wasFull bool) bool {
 	w := s.space
 	size := cap(w.buf)
-	room := s.r.streams.used.Load() <= s.r.streams.limit/2 // for speed; the other half is for connections that need it
+	room := s.r.streams.Used() <= s.r.streams.Limit()/2 // for speed; the other half is for connections that need it
 	switch {
 	case len(w.buf) == size && size >= s.maxFrame:
 		s.r.count.reject(normalize.ReasonTooLarge)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/normalize"
 )
 
@@ -47,8 +48,12 @@ func (n named) Decode(c *Chunk) (taken int, err error) {
 // somebody is a sender of whom only the scope matters.
 type somebody struct{ Sender }
 
-func (somebody) Scope() string             { return "shop" }
-func (somebody) Tenant() string            { return "shop" }
+func (somebody) Scope() string                   { return "shop" }
+func (somebody) Tenant() string                  { return "shop" }
+func (somebody) Principal() *admission.Principal { return somebodyPays }
+
+var somebodyPays = admission.New().Named("shop", 1)
+
 func (somebody) Extras() *normalize.Extras { return nil }
 
 // Frames with a key are stored each by itself, in their order between the others, and

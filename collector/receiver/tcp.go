@@ -9,9 +9,9 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/clients"
 )
 
@@ -36,7 +36,7 @@ func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamPro
 	defer stop()
 	var conns sync.WaitGroup
 	defer conns.Wait()
-	var open atomic.Int64
+	limit := r.opts.Admission.NewLimit(r.opts.MaxConns, 0)
 	pause := time.Duration(0)
 	for {
 		c, err := ln.Accept()
@@ -60,8 +60,8 @@ func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamPro
 			continue
 		}
 		pause = 0
-		if open.Add(1) > int64(r.opts.MaxConns) {
-			open.Add(-1)
+		admitted := limit.Admit(c)
+		if admitted == nil {
 			r.count.add(func(s *Stats) { s.ConnectionsRefused++ }) // before the peer can know
 			c.Close()
 			r.logSome(slog.LevelWarn, "connection refused, too many are open", "limit", r.opts.MaxConns, "peer", c.RemoteAddr().String())
@@ -70,15 +70,14 @@ func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamPro
 		}
 		r.count.add(func(s *Stats) { s.Connections++; s.ConnectionsTotal++ })
 		conns.Go(func() {
-			r.serveConn(ctx, c, p, from)
-			open.Add(-1) // before Stats says that there is room
+			r.serveConn(ctx, admitted, p, from) // which closes it before Stats says that there is room
 			r.count.add(func(s *Stats) { s.Connections-- })
 		})
 	}
 }
 
 // serveConn serves one connection and closes it.
-func (r *Receiver) serveConn(ctx context.Context, c net.Conn, p StreamProtocol, from Sender) {
+func (r *Receiver) serveConn(ctx context.Context, c *admission.Conn, p StreamProtocol, from Sender) {
 	defer c.Close()
 	// A deadline in the past ends the read that is under way.
 	stop := context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Unix(1, 0)) })
@@ -88,10 +87,11 @@ func (r *Receiver) serveConn(ctx context.Context, c net.Conn, p StreamProtocol, 
 		conn:     c,
 		addr:     addrPort(c.RemoteAddr()),
 		protocol: p,
-		maxFrame: int(min(int64(p.MaxFrame(r.opts.Limits.MaxEventBytes, int(r.opts.MaxBody))), r.streams.limit/2)),
+		maxFrame: int(min(int64(p.MaxFrame(r.opts.Limits.MaxEventBytes, int(r.opts.MaxBody))), r.streams.Limit()/3)),
 	}
 	defer func() { s.close(recover(), debug.Stack) }()
 	s.from = s.addr.Addr()
+	s.space.charge(c.Principal())
 	s.space.setSender(from)
 	r.see(s.receiver, s.from, from, clients.Seen{Requests: 1})
 	s.session = p.Open()

@@ -295,7 +295,7 @@ func TestConnectionsLeaveRoom(t *testing.T) {
 func testLeavesRoom(t *testing.T, burst string) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
-		r := newReceiver(t, m, Options{MaxUnpacked: 64 << 10, InFlight: 2 << 20, IdleTimeout: time.Hour, Limits: normalize.Limits{MaxEventBytes: 64 << 10}})
+		r := newReceiver(t, m, Options{MaxUnpacked: 64 << 10, InFlight: 3 << 20, IdleTimeout: time.Hour, Limits: normalize.Limits{MaxEventBytes: 64 << 10}})
 		ln := newPipes()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -368,7 +368,7 @@ func TestTCPLimits(t *testing.T) {
 
 func TestTCPBudget(t *testing.T) {
 	m := &memory{}
-	r := newReceiver(t, m, Options{MaxUnpacked: 100 << 10, InFlight: 270 << 10, IdleTimeout: time.Minute})
+	r := newReceiver(t, m, Options{MaxUnpacked: 100 << 10, InFlight: 405 << 10, IdleTimeout: time.Minute})
 	addr, _ := serveTCP(t, r)
 	first := dial(t, addr)
 	io.WriteString(first, "{\"a\":\""+strings.Repeat("x", 70<<10))

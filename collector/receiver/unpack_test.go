@@ -173,15 +173,15 @@ func TestBudgetIsTakenBeforeUnpacking(t *testing.T) {
 	m := &memory{}
 	r := newReceiver(t, m, Options{MaxUnpacked: 4 << 20})
 	url := newServer(t, r).URL
-	text := strings.Repeat("{}\n", 1<<20)
+	text, other := strings.Repeat("{}\n", 1<<20), r.opts.Admission.Named("other", 1)
 	for _, p := range packers {
 		body := p.pack(text)
 		held := r.opts.InFlight - 3<<20
-		r.budget.acquire(held)
+		r.memory.Acquire(other, held)
 		if rep := post(t, url, strings.NewReader(body), "Content-Encoding", p.header); rep.Code != 503 || rep.Header.Get("Retry-After") != "1" {
 			t.Errorf("%s: %d %s", p.name, rep.Code, rep.Error)
 		}
-		r.budget.release(held)
+		r.memory.Release(other, held)
 	}
 	if m.count() != 0 {
 		t.Errorf("%d events stored", m.count())

@@ -6,48 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"sync/atomic"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 )
-
-// budget bounds the bytes in flight over all requests and connections.
-type budget struct {
-	limit int64
-	used  atomic.Int64
-}
-
-// acquire takes n bytes, or none and returns false.
-func (b *budget) acquire(n int64) bool {
-	if b.used.Add(n) > b.limit {
-		b.used.Add(-n)
-		return false
-	}
-	return true
-}
-
-func (b *budget) release(n int64) { b.used.Add(-n) }
-
-// Acquire takes n bytes of Options.InFlight for what is held besides bodies, such as
-// headers, which may take a quarter of it. It reports false if there are not as many.
-// Release gives them back.
-func (r *Receiver) Acquire(n int64) bool {
-	if !r.others.acquire(n) {
-		return false
-	}
-	if !r.budget.acquire(n) {
-		r.others.release(n)
-		return false
-	}
-	return true
-}
-
-// Release gives back what Acquire took.
-func (r *Receiver) Release(n int64) {
-	r.others.release(n)
-	r.budget.release(n)
-}
 
 // workspace is the pooled memory of one request or connection. The goroutine that took
 // it owns it; nothing in it outlives the request.
@@ -59,8 +22,10 @@ type workspace struct {
 	answer []byte
 	note   []byte // of a protocol, from Decode to Answer
 	packed []byte // the body as it was sent, of codings that need it whole
-	held   int64  // bytes taken from the budget
+	held   int64  // bytes taken from the budget for principal
 	base   int64  // of them, those for packed and for unpacking it
+
+	principal *admission.Principal // who pays for it
 
 	options StoreOptions // of the batch
 	stored  Stored       // what the backend has said of it
@@ -71,8 +36,9 @@ type workspace struct {
 	peek *bufio.Reader // reads wire; nil until needed
 	unpackers
 
-	policy  *Policy  // of the request or of what has arrived together
-	sender  Sender   // nil: unknown
+	policy  *Policy // of the request or of what has arrived together
+	sender  Sender  // nil: unknown
+	turn    admission.Turn
 	hashed  bool     // the body is to be the key
 	after   string   // key of the request that is to be stored before; empty: none
 	refused *Refusal // of room for lines
@@ -89,12 +55,20 @@ const (
 func (r *Receiver) get() *workspace {
 	w := r.spaces.Get()
 	w.reset()
+	w.charge(r.nobody)
 	return w
+}
+
+// charge has p pay for w, which holds nothing.
+func (w *workspace) charge(p *admission.Principal) {
+	w.principal = p
+	w.turn.Use(w.r.opts.Admission.CPU, p)
 }
 
 func (r *Receiver) newWorkspace() *workspace {
 	w := &workspace{r: r, norm: normalize.New(r.opts.Limits)}
 	w.batch.KeepDeadLetters(r.opts.KeepRejected)
+	w.norm.Pause(w.turn.Yield)
 	return w
 }
 
@@ -106,14 +80,15 @@ func (r *Receiver) put(w *workspace) {
 }
 
 func (r *Receiver) release(w *workspace) {
-	r.budget.release(w.held)
+	w.turn.End()
+	r.memory.Release(w.principal, w.held)
 	w.held = 0
 }
 
 // acquire raises what w holds of the budget to n bytes.
 func (r *Receiver) acquire(w *workspace, n int64) bool {
 	if n > w.held {
-		if !r.budget.acquire(n - w.held) {
+		if !r.memory.Acquire(w.principal, n-w.held) {
 			return false
 		}
 		w.held = n
@@ -144,7 +119,7 @@ func (w *workspace) reserve(n, most int64) *Refusal {
 		return nil
 	}
 	r, total := w.r, w.base+int64(len(w.buf))+n
-	if total > most {
+	if most = min(most, r.memory.Most(w.principal)); total > most {
 		return &Refusal{Code: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("with what its events share or get in each line this request takes more than %d bytes; nothing was stored, send smaller requests", most)}
 	}
 	if !r.acquire(w, total) {
@@ -189,7 +164,7 @@ const spareBuffers = 64 << 10
 // drops them.
 func (r *Receiver) chargeSpare(w *workspace) {
 	spare := int64(cap(w.buf) + cap(w.batch.Lines) + cap(w.packed) + cap(w.answer) + cap(w.note))
-	if spare <= spareBuffers || r.budget.used.Load()+spare <= r.budget.limit/2 && r.acquire(w, spare) {
+	if spare <= spareBuffers || r.memory.Used()+spare <= r.memory.Limit()/2 && r.acquire(w, spare) {
 		return
 	}
 	w.dropBuffers()
@@ -209,7 +184,7 @@ func reuse(b []byte) []byte {
 
 // open prepares w to read a body.
 func (w *workspace) open(src io.Reader, limit int64) {
-	w.wire = wireReader{src: src, max: limit}
+	w.wire = wireReader{src: src, max: limit, turn: &w.turn}
 	if w.peek == nil {
 		w.peek = bufio.NewReaderSize(nil, peekBuffer)
 	}
@@ -220,6 +195,7 @@ func (w *workspace) open(src io.Reader, limit int64) {
 // ended, so that a broken connection can be told from a broken coding.
 type wireReader struct {
 	src  io.Reader
+	turn *admission.Turn // given back while src may block
 	n    int64
 	max  int64
 	over bool  // there is more than max
@@ -233,7 +209,11 @@ func (w *wireReader) Read(p []byte) (int, error) {
 	if int64(len(p)) > w.max-w.n {
 		p = p[:w.max-w.n+1]
 	}
+	held := w.turn.Suspend()
 	n, err := w.src.Read(p)
+	if held {
+		w.turn.Begin()
+	}
 	w.n += int64(n)
 	if w.n > w.max {
 		w.over = true

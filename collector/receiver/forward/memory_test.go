@@ -4,21 +4,20 @@ import (
 	"context"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
 )
 
 // server takes messages on a real socket, with a budget: a connection
 // has 32 KiB, and the entries of a compressed message want 128 KiB.
-func server(t *testing.T, maxEvent int) (r *receiver.Receiver, addr string, lines func() string) {
+func server(t *testing.T, maxEvent int, change ...func(*receiver.Options)) (r *receiver.Receiver, addr string, lines func() string) {
 	t.Helper()
 	var mu sync.Mutex
 	var stored strings.Builder
@@ -28,10 +27,14 @@ func server(t *testing.T, maxEvent int) (r *receiver.Receiver, addr string, line
 		stored.Write(b.Lines)
 		return receiver.Stored{}, nil
 	}
-	r = receiver.New(receiver.StoreFunc(store), receiver.Options{
+	o := receiver.Options{
 		Limits:      normalize.Limits{MaxEventBytes: maxEvent, MaxPast: -1, MaxFuture: -1},
-		MaxUnpacked: 64 << 10, InFlight: 256 << 10,
-	})
+		MaxUnpacked: 64 << 10, InFlight: 384 << 10,
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	r = receiver.New(receiver.StoreFunc(store), o)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -143,37 +146,25 @@ func TestNoMemoryForTags(t *testing.T) {
 
 // While others use the budget a message waits for memory, and is taken then.
 func TestMessageWaitsForMemory(t *testing.T) {
-	r, addr, lines := server(t, 48<<10) // connections have 192 KiB in all
-	body, write := io.Pipe()
-	t.Cleanup(func() { body.Close() })
-	req := httptest.NewRequest("POST", "/api/logs", body)
-	req.ContentLength = 60 << 10
-	answered := make(chan int, 1)
-	go func() {
-		rec := httptest.NewRecorder()
-		r.ServeHTTP(rec, req)
-		answered <- rec.Code
-	}()
-	if _, err := io.WriteString(write, `{"msg":"`); err != nil {
-		t.Fatal(err)
+	c := admission.New()
+	r, addr, lines := server(t, 48<<10, func(o *receiver.Options) { o.Admission, o.InFlight = c, 576<<10 })
+	memory, a, b := c.Resource(admission.Memory), c.Named("a", 1), c.Named("b", 1)
+	if !memory.Acquire(a, 380<<10) || !memory.Acquire(b, 130<<10) {
+		t.Fatal("the budget is not empty")
 	}
-	await(t, func(s *receiver.Stats) bool { return s.InFlight >= 120<<10 }, r)
 	data := compressed("two", "c2")
 	conn := send(t, addr, data)
 	await(t, func(s *receiver.Stats) bool { return s.WireBytes >= uint64(len(data)) }, r)
 	if s := r.Stats(); s.Received != 0 || lines() != "" {
 		t.Errorf("%+v\n%s", s, lines())
 	}
-	io.WriteString(write, strings.Repeat("x", 60<<10-len(`{"msg":""}`))+`"}`)
-	write.Close()
-	if code := <-answered; code != http.StatusBadRequest { // it is larger than an event may be
-		t.Error(code)
-	}
+	memory.Release(a, 380<<10)
+	memory.Release(b, 130<<10)
 	conn.(*net.TCPConn).CloseWrite()
 	if got, err := io.ReadAll(conn); err != nil || string(got) != acks("c2") {
 		t.Fatalf("%q %v", got, err)
 	}
-	if s := r.Stats(); s.Received != 2 || s.Stored != 1 || s.Rejected[normalize.ReasonTooLarge] != 1 || !strings.Contains(lines(), `"two"`) {
+	if s := r.Stats(); s.Received != 1 || s.Stored != 1 || !strings.Contains(lines(), `"two"`) {
 		t.Errorf("%+v\n%s", s, lines())
 	}
 }

@@ -1,0 +1,208 @@
+package admission
+
+import (
+	"container/heap"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A CPU gives as many turns at a time as there are processors, to those who have work for
+// them. While turns are free one costs two atomic operations. Otherwise the next goes to the
+// principal that has used least: start-time fair queueing (Goyal, Vin and Cheng, 1996),
+// in which each has a tag that grows with the time it uses, divided by its weight, and
+// who comes anew gets the tag of the turn that was given last. A long piece of work
+// yields every slice, so that a short one waits for that long at most.
+type CPU struct {
+	slots int64
+	busy  atomic.Int64 // turns that are taken or waited for
+
+	mu      sync.Mutex
+	free    int           // guarded by mu; turns given back before who waits has queued
+	virtual time.Duration // guarded by mu; the tag of the turn given last
+	queue   turnHeap      // guarded by mu; principals with work that waits
+}
+
+// slice is how long a turn lasts while others wait.
+const slice = 2 * time.Millisecond
+
+func newCPU() *CPU { return &CPU{slots: int64(runtime.GOMAXPROCS(0))} }
+
+// turns are what a CPU knows of a principal; guarded by CPU.mu.
+type turns struct {
+	tag   time.Duration
+	first *Turn // of those that wait
+	last  *Turn
+	at    int // in CPU.queue; -1: nobody waits
+}
+
+// A Turn is the right of one goroutine, its owner, to work. It is used again and again.
+type Turn struct {
+	cpu     *CPU
+	p       *Principal
+	held    bool
+	begun   time.Time // zero: nobody was waiting yet
+	charged bool      // p has paid for a slice
+	ready   chan struct{}
+	next    *Turn // of p
+}
+
+// Use has the turns that follow be p's, on cpu.
+func (t *Turn) Use(cpu *CPU, p *Principal) { t.cpu, t.p = cpu, p }
+
+// Begin returns once it is the owner's turn. It does nothing if it is already.
+func (t *Turn) Begin() {
+	if t.held || t.cpu == nil {
+		return
+	}
+	t.held = true
+	if c := t.cpu; c.busy.Add(1) > c.slots {
+		c.await(t)
+	}
+}
+
+// End ends the turn, if there is one.
+func (t *Turn) End() {
+	if !t.held {
+		return
+	}
+	t.held = false
+	c := t.cpu
+	if c.busy.Add(-1) >= c.slots {
+		c.mu.Lock()
+		c.chargeLocked(t)
+		c.passLocked()
+		c.mu.Unlock()
+	}
+	t.begun, t.charged = time.Time{}, false
+}
+
+// Yield lets others work if it is their turn. It costs an atomic operation as long as
+// nobody waits.
+func (t *Turn) Yield() {
+	if t.held && t.cpu.busy.Load() > t.cpu.slots {
+		t.cpu.yield(t)
+	}
+}
+
+// Suspend ends the turn before something that may take long, and reports whether there was
+// one, which is then to begin again.
+func (t *Turn) Suspend() bool {
+	held := t.held
+	t.End()
+	return held
+}
+
+func (c *CPU) await(t *Turn) {
+	c.mu.Lock()
+	if c.free > 0 {
+		c.free--
+		c.startLocked(t)
+		c.mu.Unlock()
+		return
+	}
+	c.queueLocked(t)
+	c.mu.Unlock()
+	<-t.ready
+}
+
+func (c *CPU) yield(t *Turn) {
+	now := time.Now()
+	if t.begun.IsZero() {
+		t.begun = now
+		return
+	}
+	if now.Sub(t.begun) < slice {
+		return
+	}
+	c.mu.Lock()
+	c.chargeLocked(t)
+	if len(c.queue) == 0 || c.queue[0].turns.tag >= t.p.turns.tag {
+		c.startLocked(t)
+		c.mu.Unlock()
+		return
+	}
+	c.passLocked()
+	c.queueLocked(t)
+	c.mu.Unlock()
+	<-t.ready
+}
+
+// startLocked begins a slice of t, and charges for it in advance: a principal may have
+// several turns at a time.
+func (c *CPU) startLocked(t *Turn) {
+	p := &t.p.turns
+	p.tag = max(p.tag, c.virtual)
+	c.virtual = p.tag
+	c.addLocked(t.p, slice)
+	t.begun, t.charged = time.Now(), true
+}
+
+// chargeLocked charges for what t has used.
+func (c *CPU) chargeLocked(t *Turn) {
+	if t.begun.IsZero() {
+		return
+	}
+	used := time.Since(t.begun)
+	if t.charged {
+		used -= slice
+	}
+	c.addLocked(t.p, used)
+	t.begun, t.charged = time.Time{}, false
+}
+
+func (c *CPU) addLocked(p *Principal, used time.Duration) {
+	p.turns.tag += used / time.Duration(p.weight.Load())
+	if p.turns.at >= 0 {
+		heap.Fix(&c.queue, p.turns.at)
+	}
+}
+
+// queueLocked has t wait.
+func (c *CPU) queueLocked(t *Turn) {
+	if t.ready == nil {
+		t.ready = make(chan struct{}, 1)
+	}
+	p := &t.p.turns
+	if p.first != nil {
+		p.last.next, p.last = t, t
+		return
+	}
+	p.first, p.last = t, t
+	p.tag = max(p.tag, c.virtual)
+	heap.Push(&c.queue, t.p)
+}
+
+// passLocked gives a turn that has ended to who is next.
+func (c *CPU) passLocked() {
+	if len(c.queue) == 0 {
+		c.free++
+		return
+	}
+	p := &c.queue[0].turns
+	t := p.first
+	if p.first, t.next = t.next, nil; p.first == nil {
+		heap.Pop(&c.queue)
+	}
+	c.startLocked(t)
+	t.ready <- struct{}{}
+}
+
+// turnHeap has the principal with the least tag first.
+type turnHeap []*Principal
+
+func (h turnHeap) Len() int           { return len(h) }
+func (h turnHeap) Less(i, j int) bool { return h[i].turns.tag < h[j].turns.tag }
+func (h turnHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].turns.at, h[j].turns.at = i, j
+}
+func (h *turnHeap) Push(p any) { p.(*Principal).turns.at = len(*h); *h = append(*h, p.(*Principal)) }
+func (h *turnHeap) Pop() any {
+	last := len(*h) - 1
+	p := (*h)[last]
+	(*h)[last], *h = nil, (*h)[:last]
+	p.turns.at = -1
+	return p
+}
