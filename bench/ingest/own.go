@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/normalize"
@@ -57,11 +58,12 @@ func (b *backend) Reject(string, string, time.Time, *normalize.Batch) {}
 type sender struct {
 	name   string
 	extras normalize.Extras
+	pays   *admission.Principal
 }
 
 // tenant is the sender of all requests that have one.
 var tenant = func() *sender {
-	s := &sender{name: "shop"}
+	s := &sender{name: "shop", pays: admission.New().Named("shop", 1)}
 	s.extras.Add(enrich.Tenant, s.name)
 	return s
 }()
@@ -72,3 +74,6 @@ func (s *sender) Charge(time.Time, int, int)   {}
 func (s *sender) Durability() string           { return "" }
 func (s *sender) Tenant() string               { return s.name }
 func (s *sender) Extras() *normalize.Extras    { return &s.extras }
+func (s *sender) Principal() *admission.Principal {
+	return s.pays
+}
