@@ -31,12 +31,13 @@ type AuditOptions struct {
 type AuditReport struct {
 	ID       string // of the journal; "": it cannot be read
 	Records  int64
+	Deleted  uint64 // records that the retention of their tenants has removed from segments
 	Bytes    int64
 	First    uint64    // offset of the first record
 	Next     uint64    // offset after the last record
 	Findings []Finding // damage, torn tails and gaps, in the order of the files
 	List     []SegmentReport
-	Missing  []Gap // offsets in [First, Next) without a record, in their order
+	Missing  []Gap // offsets in [First, Next) without a record, and not Deleted
 	Keys     int   // in the segments read
 	Twice    int   // keys that were stored again while they had to be known
 	Cursors  []CursorReport
@@ -62,7 +63,8 @@ type CursorReport struct {
 	Error  string `json:"error,omitempty"` // why it has no offset
 }
 
-// Count returns the number of records found at offsets in [from, to).
+// Count returns the number of records found, or deleted by the retention of their tenants,
+// at offsets in [from, to).
 func (r *AuditReport) Count(from, to uint64) uint64 {
 	from, to = max(from, r.First), min(to, r.Next)
 	if from >= to {
@@ -186,7 +188,7 @@ func (r *AuditReport) add(c candidate, sc *scanned) {
 	if end := r.end(); end < c.first {
 		r.Missing = append(r.Missing, Gap{From: end, To: c.first})
 	}
-	for _, g := range sc.Jumps {
+	for _, g := range slices.Concat(sc.Jumps, sc.Lost) {
 		r.Missing = append(r.Missing, Gap{From: g.From, To: g.To})
 	}
 	r.List = append(r.List, SegmentReport{
@@ -194,6 +196,7 @@ func (r *AuditReport) add(c candidate, sc *scanned) {
 		Keys: len(sc.keys), Packed: sc.packed(), Sealed: c.ext == extSealed,
 	})
 	r.Records += sc.Records
+	r.Deleted += sc.Deleted
 	r.Bytes += sc.Size
 	r.Keys += len(sc.keys)
 	r.Next = max(r.Next, sc.End)
@@ -367,16 +370,22 @@ func eachIn(file disk.File, path string, kind recordlog.Kind, first uint64, f fu
 	if err != nil {
 		return err
 	}
-	var plain []byte
+	var w walker
+	w.Open(file, path, size)
 	s, err := recordlog.Scan(file, path, kind, size, first, math.MaxUint64, func(pos int64, h *recordlog.Frame, body []byte) error {
 		if what := h.Unknown(); what != "" {
 			return &UnsupportedError{File: path, Pos: pos, What: what}
 		}
-		lines, err := linesOf(h, body, &plain)
-		if err != nil {
+		err := w.framesOf(h, body, func(frame Frame, lost string) error {
+			if lost != "" {
+				return nil
+			}
+			return f(frame)
+		})
+		if recordlog.IsDamage(err) {
 			return nil // it is left out
 		}
-		return f(Frame{First: h.First, Records: h.Records, Lines: lines})
+		return err
 	})
 	return cmp.Or(err, s.Err)
 }

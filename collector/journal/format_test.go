@@ -38,7 +38,8 @@ func TestGoldenSegment(t *testing.T) {
 		t.Errorf("the format has changed; a new one needs a new version:\n%s", got)
 	}
 	sum := newSummary(0xdeadbeef, 5)
-	sum.add(&h, frame, batch.Lines)
+	sum.frame(&h, frame)
+	sum.lines(batch.Lines, batch.Records, h.MinTime)
 	b = append(b, sum.end(nil, time.Unix(9, 0))...)
 	mem := disktest.NewMem()
 	testkit.OK(t, mem.MkdirAll("/j", 0o750))

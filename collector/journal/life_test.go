@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -25,6 +26,8 @@ type lives struct {
 	rng  *rand.Rand // of the test's goroutine
 	o    Options
 	hold bool
+
+	tenants bool // lines have some
 
 	mem  *disktest.Mem
 	sent []*sending
@@ -242,6 +245,9 @@ func (l *lives) run() {
 				s.batch = lines(1000*n, 20+l.rng.IntN(40))
 			}
 			s.batch.Synced = l.rng.IntN(3) == 0
+			if tenant := l.rng.IntN(4); tenant > 0 && l.tenants {
+				s.batch.Lines = bytes.ReplaceAll(s.batch.Lines, []byte(`"attrs":{`), fmt.Appendf(nil, `"attrs":{"tenant":"t%d",`, tenant))
+			}
 			l.sent = append(l.sent, s)
 			l.send(j, s)
 		}
@@ -327,6 +333,7 @@ func TestLives(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
 			l := &lives{t: t, rng: rng, mem: disktest.NewMem(), seen: map[uint64]string{}, hold: rng.IntN(2) == 0}
 			l.o = Options{SegmentBytes: 3000, MaxGroupBytes: 1000, Pack: rng.IntN(2) == 0}
+			l.tenants = rng.IntN(2) == 0
 			if rng.IntN(2) == 0 {
 				l.o.RetainBytes = 20_000
 			}

@@ -1,11 +1,13 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -63,7 +65,7 @@ func (j *Journal) pack(s *segment) error {
 	}
 	path := j.path(s.first, extPack)
 	p, err := j.writePacked(s, src, path)
-	if err == nil && p.size+p.footer >= s.size+s.footer {
+	if err == nil && !p.tenants && p.size+p.footer >= s.size+s.footer {
 		err = errNotSmaller
 	}
 	if err == nil {
@@ -102,7 +104,8 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 	j.counters.PackedSegments++
 	j.counters.PackedFrom += uint64(before)
 	j.counters.PackedTo += uint64(after)
-	s.size, s.footer, s.marks, s.packed = p.size, p.footer, p.marks, true
+	s.size, s.footer, s.marks, s.packed, s.created = p.size, p.footer, p.marks, true, p.created
+	s.tenants = p.summary.foot.Tenants
 	j.changedLocked()
 	if p.from <= s.first && p.next >= s.end {
 		s.minTime, s.maxTime, s.timed = p.min, p.max, true
@@ -111,13 +114,22 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 }
 
 type packer struct {
-	dst  disk.File
-	enc  *zstd.Encoder
-	h    recordlog.Frame // of the frame being gathered
-	keys []byte
-	buf  []byte // lines
-	out  []byte
+	dst    disk.File
+	enc    *zstd.Encoder
+	h      recordlog.Frame // of the frame being gathered
+	keys   []byte
+	bytes  int // of lines
+	blocks []packBlock
+	index  map[string]int // of blocks by their tenants
+	runs   recordlog.Runs
+	block  int // of the last run, which is not in runs yet
+	run    int // its records
+	data   []byte
+	dir    []recordlog.Block
+	out    []byte
 
+	created    int64 // time of the file's header
+	tenants    bool  // it has blocks
 	size       int64 // of the header and the frames
 	footer     int64 // of what follows them
 	summary    *summary
@@ -125,6 +137,13 @@ type packer struct {
 	from, next uint64 // offsets
 	min, max   int64
 	sum        uint32 // CRC-32C of all lines
+}
+
+// packBlock is the lines of one tenant in the frame being gathered.
+type packBlock struct {
+	tenant  string
+	lines   []byte
+	records int
 }
 
 // writePacked copies the records of s to a new durable file. It takes at most half of a
@@ -137,6 +156,7 @@ func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer
 		return nil, err
 	}
 	sh.Flags |= flagPacked
+	sh.Created = time.Now().UnixNano()
 	dst, err := recordlog.Create(j.fs, path, sh)
 	if err != nil {
 		return nil, err
@@ -145,12 +165,13 @@ func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer
 	// The least level packs lines almost as well as the next one, in 0.6 of the time. A
 	// frame has its own checksum.
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
-		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(packBytes))
+		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(packBytes),
+		zstd.WithSingleSegment(true)) // else a short frame does not tell its length
 	if err != nil {
 		return nil, err
 	}
 	defer enc.Close()
-	p = &packer{dst: dst, enc: enc, size: segmentHeaderSize, from: math.MaxUint64, min: math.MaxInt64, max: math.MinInt64}
+	p = &packer{dst: dst, enc: enc, index: make(map[string]int), created: sh.Created, size: segmentHeaderSize, from: math.MaxUint64, min: math.MaxInt64, max: math.MinInt64}
 	p.h.ID, p.summary = sh.ID, newSummary(sh.ID, s.first)
 	p.summary.packed = true
 	if err := w.each(j.pause, func(h *recordlog.Frame, frame []byte) error {
@@ -201,7 +222,11 @@ func (p *packer) add(h *recordlog.Frame, keys, lines []byte) error {
 	for _, k := range parseKeys(nil, h, keys) {
 		goesOn = goesOn || k.first+uint64(k.records) > h.End()
 	}
-	if p.h.Records > 0 && (goesOn || h.First != p.h.End() || len(p.buf)+len(lines) > packBytes || p.h.Keys+h.Keys > math.MaxUint16) {
+	limit := packBytes
+	if len(p.blocks) > 1 {
+		limit = windowBytes
+	}
+	if p.h.Records > 0 && (goesOn || h.First != p.h.End() || p.bytes+len(lines) > limit || p.h.Keys+h.Keys > math.MaxUint16) {
 		if err := p.flush(); err != nil {
 			return err
 		}
@@ -210,11 +235,53 @@ func (p *packer) add(h *recordlog.Frame, keys, lines []byte) error {
 		p.h.First, p.h.MinTime, p.h.MaxTime = h.First, h.MinTime, h.MaxTime
 	}
 	p.keys = append(p.keys, keys...)
-	p.buf = append(p.buf, lines...)
+	p.sum = recordlog.Extend(p.sum, lines)
+	p.bytes += len(lines)
 	p.h.Keys += h.Keys
 	p.h.Records += h.Records
 	p.h.MinTime, p.h.MaxTime = min(p.h.MinTime, h.MinTime), max(p.h.MaxTime, h.MaxTime)
+	p.split(lines, h.Records)
 	return nil
+}
+
+// split adds lines to the blocks of their tenants.
+func (p *packer) split(lines []byte, records int) {
+	if !mayHaveTenant(lines) {
+		p.put(nil, lines, records)
+		return
+	}
+	start, n := 0, 0 // of the lines of tenant before end
+	var tenant []byte
+	for end := 0; end < len(lines); n++ {
+		next := end + lineEnd(lines[end:])
+		if t := TenantOf(lines[end:next]); n == 0 {
+			tenant = t
+		} else if !bytes.Equal(t, tenant) {
+			p.put(tenant, lines[start:end], n)
+			tenant, start, n = t, end, 0
+		}
+		end = next
+	}
+	p.put(tenant, lines[start:], n)
+}
+
+// put adds the n lines of a tenant to its block.
+func (p *packer) put(tenant, lines []byte, n int) {
+	i, ok := p.index[string(tenant)]
+	if !ok {
+		i = len(p.blocks)
+		p.blocks = slices.Grow(p.blocks, 1)[:i+1]
+		p.blocks[i] = packBlock{tenant: string(tenant), lines: p.blocks[i].lines[:0]}
+		p.index[p.blocks[i].tenant] = i
+	}
+	b := &p.blocks[i]
+	b.lines = append(b.lines, lines...)
+	b.records += n
+	if i != p.block && p.run > 0 {
+		p.runs, p.run = p.runs.Append(p.block, p.run), 0
+	}
+	p.block = i
+	p.run += n
 }
 
 // flush writes the gathered frame, if there is one.
@@ -222,23 +289,55 @@ func (p *packer) flush() error {
 	if p.h.Records == 0 {
 		return nil
 	}
-	p.sum = recordlog.Extend(p.sum, p.buf)
 	p.out = append(append(p.out[:0], make([]byte, frameHeaderSize)...), p.keys...)
-	p.out = p.enc.EncodeAll(p.buf, p.out)
+	p.h.Codec, p.h.KeysLen, p.h.Unpacked = recordlog.CodecZstd, len(p.keys), p.bytes
+	if len(p.blocks) == 1 && p.blocks[0].tenant == "" {
+		p.out = p.enc.EncodeAll(p.blocks[0].lines, p.out)
+	} else {
+		p.h.Flags, p.tenants = recordlog.FlagBlocks, true
+		p.data, p.dir = p.data[:0], p.dir[:0]
+		for _, b := range p.blocks {
+			start := len(p.data)
+			p.data = p.enc.EncodeAll(b.lines, p.data)
+			packed := p.data[start:]
+			p.dir = append(p.dir, recordlog.Block{Tenant: b.tenant, Records: b.records, Unpacked: len(b.lines), Len: len(packed), Sum: recordlog.Checksum(packed)})
+		}
+		p.out = append(recordlog.AppendBlocks(p.out, p.dir, p.runs.Append(p.block, p.run)), p.data...)
+	}
 	if len(p.out)-frameHeaderSize > recordlog.MaxBody {
 		return errNotSmaller
 	}
-	p.h.Codec, p.h.KeysLen, p.h.Unpacked = recordlog.CodecZstd, len(p.keys), len(p.buf)
 	p.h.Put(p.out)
+	if err := p.write(); err != nil {
+		return err
+	}
+	for i, b := range p.blocks {
+		p.summary.lines(b.lines, b.records, p.h.MinTime)
+		size := p.h.BodyLen - p.h.KeysLen
+		if p.h.Flags != 0 {
+			size = p.dir[i].Len
+		}
+		p.summary.tenant(b.tenant, b.records, size)
+	}
+	clear(p.index)
+	if len(p.blocks) > 8 {
+		p.blocks = nil // each may have had a window's lines
+	}
+	p.h, p.keys, p.blocks, p.runs = recordlog.Frame{ID: p.h.ID}, p.keys[:0], p.blocks[:0], p.runs[:0]
+	p.bytes, p.block, p.run = 0, 0, 0
+	return nil
+}
+
+// write writes the frame h, which is in out.
+func (p *packer) write() error {
 	if _, err := p.dst.WriteAt(p.out, p.size); err != nil {
 		return err
 	}
 	p.marks.add(p.h.First, p.size, packBytes)
-	p.summary.add(&p.h, p.out, p.buf)
+	p.summary.frame(&p.h, p.out)
 	p.size += int64(len(p.out))
 	p.from, p.next = min(p.from, p.h.First), p.h.End()
 	p.min, p.max = min(p.min, p.h.MinTime), max(p.max, p.h.MaxTime)
-	p.h, p.keys, p.buf = recordlog.Frame{ID: p.h.ID}, p.keys[:0], p.buf[:0]
 	return nil
 }
 
@@ -256,9 +355,13 @@ func (j *Journal) comparePacked(s *segment, p *packer, path string) error {
 	}
 	sum := uint32(0)
 	if err := w.each(j.pause, func(h *recordlog.Frame, frame []byte) error {
-		lines, err := linesOf(h, frame[frameHeaderSize:], &w.plain)
-		sum = recordlog.Extend(sum, lines)
-		return err
+		return w.framesOf(h, frame[frameHeaderSize:], func(f Frame, lost string) error {
+			if lost != "" {
+				return errors.New(lost)
+			}
+			sum = recordlog.Extend(sum, f.Lines)
+			return nil
+		})
 	}); err != nil {
 		return err
 	}

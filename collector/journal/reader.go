@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // Frame is a run of consecutive records.
@@ -24,8 +25,9 @@ type Frame struct {
 
 // Gap is the error of a Reader for missing records. The next call continues at To.
 type Gap struct {
-	From, To uint64 // the records [From, To) are missing; To < From: the cursor was ahead of the journal
-	Reason   string // what happened, naming the file where there is one
+	From, To  uint64 // the records [From, To) are missing; To < From: the cursor was ahead of the journal
+	Reason    string // what happened, naming the file where there is one
+	Retention bool   // the retention of their tenant has deleted them
 }
 
 func (g *Gap) Error() string {
@@ -47,8 +49,8 @@ func (g *Gap) Missed() uint64 {
 // may use it, and its creator closes it. It may outlive the Journal.
 //
 //  1. Frames come in the order of offsets, without overlap.
-//  2. Every record at or after the cursor is in a frame, in a [*Gap], or in a frame that
-//     SetTimeRange excludes.
+//  2. Every record at or after the cursor is in a frame, in a [*Gap], or excluded by
+//     SetTimeRange or SetTenant.
 //  3. After a *Gap the caller calls again. Another error of the file comes at most three
 //     times; then what cannot be read becomes a Gap. An *UnsupportedError stays.
 //  4. A segment that retention deletes while the reader is in it is read to its end.
@@ -56,8 +58,9 @@ type Reader struct {
 	j        *Journal
 	minTime  int64
 	maxTime  int64
-	next     uint64 // the cursor
-	err      error  // sticks
+	tenant   *string // whose blocks are read; nil: all
+	next     uint64  // the cursor
+	err      error   // sticks
 	wake     chan struct{}
 	waiting  bool   // in j.waiting; guarded by j.mu
 	failures int    // of the disk, in a row
@@ -89,6 +92,10 @@ func (j *Journal) NewReader(from uint64) *Reader {
 // SetTimeRange makes the reader skip frames without a record from min to max, both
 // included, in unix nanoseconds. Frames are not cut.
 func (r *Reader) SetTimeRange(min, max int64) { r.minTime, r.maxTime = min, max }
+
+// SetTenant makes the reader skip the blocks of other tenants. What is not in blocks, as in
+// the newest segments, comes whole: see [TenantOf].
+func (r *Reader) SetTenant(name string) { r.tenant = &name }
 
 // Offset returns the cursor: the offset after the last frame that was returned, skipped or
 // reported missing.
@@ -176,6 +183,18 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 			}
 			continue
 		}
+		if win := &r.walk.win; win.open {
+			f, lost, ok := win.step()
+			switch {
+			case !ok:
+				r.next = win.h.End()
+				continue
+			case lost != "":
+				r.next = f.First
+				return Frame{}, false, r.gap(f.end(), lost)
+			}
+			return r.lend(f), true, nil
+		}
 		h, err := r.walk.Header()
 		switch {
 		case err == nil:
@@ -205,9 +224,16 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 		if h.First > r.next {
 			return Frame{}, false, r.gap(h.First, "segment "+r.walk.Path()+" does not hold them")
 		}
-		if h.MaxTime < r.minTime || h.MinTime > r.maxTime {
+		others := r.tenant != nil && *r.tenant != "" && r.packed && h.Flags == 0
+		if h.MaxTime < r.minTime || h.MinTime > r.maxTime || others {
 			r.next = h.End()
 			r.walk.Skip(&h)
+			continue
+		}
+		if h.Flags == recordlog.FlagBlocks {
+			if err := r.enterWindow(&h); err != nil {
+				return Frame{}, false, err
+			}
 			continue
 		}
 		lines, err := r.walk.lines(&h)
@@ -219,12 +245,20 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 		}
 		f := Frame{First: h.First, Records: h.Records, MinTime: h.MinTime, MaxTime: h.MaxTime, Lines: lines}
 		f.cutBefore(r.next)
-		r.next = h.End()
-		r.lent = f.Lines[:len(f.Lines):len(f.Lines)]
-		return f, true, nil
+		return r.lend(f), true, nil
 	}
 	return Frame{}, false, r.err
 }
+
+// lend moves the cursor past f, which the caller may use until its next call.
+func (r *Reader) lend(f Frame) Frame {
+	r.next = f.end()
+	r.lent = f.Lines[:len(f.Lines):len(f.Lines)]
+	return f
+}
+
+// end returns the offset after the last record.
+func (f *Frame) end() uint64 { return f.First + uint64(f.Records) }
 
 // endLoan ends the caller's use of the last frame.
 func (r *Reader) endLoan() {
@@ -243,7 +277,7 @@ func (f *Frame) cutBefore(offset uint64) {
 
 // gap moves the cursor to to and returns the error that says so.
 func (r *Reader) gap(to uint64, reason string) error {
-	g := &Gap{From: r.next, To: to, Reason: reason}
+	g := &Gap{From: r.next, To: to, Reason: reason, Retention: reason == byRetention}
 	r.next = to
 	r.j.mu.Lock()
 	r.j.counters.Gaps++

@@ -50,7 +50,7 @@ func (r *Reader) enter() (bool, error) {
 		j.mu.Unlock()
 		return true, nil
 	}
-	pos, limit, end, sealed, packed, marked := s.seekLocked(r.next), s.size, s.end, s.sealed, s.packed, len(s.marks) > 0
+	pos, limit, end, sealed, created, marked := s.seekLocked(r.next), s.size, s.end, s.sealed, s.created, len(s.marks) > 0
 	j.mu.Unlock()
 
 	ext, other := extOpen, extSealed
@@ -75,17 +75,41 @@ func (r *Reader) enter() (bool, error) {
 		return false, err
 	}
 	r.packed = h.Flags&flagPacked != 0
-	if err == nil && r.packed != packed { // replaced between the two looks: pos is another file's
+	replaced := err == nil && h.Created != created
+	if replaced { // between the two looks: pos is another file's
 		if limit, err = framesEnd(f, path); err != nil {
 			return false, errors.Join(fmt.Errorf("read journal: %w", err), r.leave())
 		}
 		pos, r.walk.Limit, r.span.whole = segmentHeaderSize, limit, true
 	}
-	if sealed && !marked && r.packed == packed && r.next > s.first {
+	if sealed && !marked && !replaced && r.next > s.first {
 		pos = r.seek(s, f, path)
 	}
+	r.walk.win.open = false
 	r.walk.Pos = pos // a damaged header costs nothing, frames repeat the id
 	return true, nil
+}
+
+// enterWindow enters the frame h at the walker's position, which has blocks, and moves past it.
+// Of the blocks of other tenants it reads nothing.
+func (r *Reader) enterWindow(h *recordlog.Frame) error {
+	w := &r.walk
+	if what := h.Unknown(); what != "" {
+		return r.damagedBody(h, &UnsupportedError{File: w.Path(), Pos: w.Pos, What: what})
+	}
+	w.Lean(r.tenant != nil)
+	head, err := w.Head(h)
+	if err == nil {
+		err = w.win.enter(h, head, r.next, r.tenant, w.Path(), w.Pos+frameHeaderSize, w.Block)
+	}
+	if recordlog.IsDamage(err) {
+		w.Skip(h)
+	}
+	if err != nil {
+		return r.damagedBody(h, err)
+	}
+	w.Pos += h.Size()
+	return nil
 }
 
 // seek returns a position at or before the frame with the cursor in s, whose frame

@@ -149,7 +149,7 @@ func (j *Journal) recoverSealed(c candidate, end uint64, listed *entry) error {
 	case err != nil:
 		j.find(Finding{Kind: recordlog.Damaged, File: c.name(), Bytes: segmentHeaderSize, Detail: fmt.Sprintf("segment header: %v", err)})
 	default:
-		s.id, s.prev, s.packed = h.ID, h.Prev, h.Flags&flagPacked != 0
+		s.id, s.prev, s.packed, s.created = h.ID, h.Prev, h.Flags&flagPacked != 0, h.Created
 	}
 	if listed != nil && err == nil && listed.ID != h.ID {
 		j.find(Finding{Kind: recordlog.Swapped, File: c.name()})
@@ -177,9 +177,10 @@ func (s *segment) take(foot *recordlog.Footer) {
 }
 
 func (s *segment) takeMarksLocked(foot *recordlog.Footer) {
-	s.marks = make(marks, len(foot.Blocks))
-	for i, b := range foot.Blocks {
-		s.marks[i] = mark{b.First, b.Pos}
+	s.tenants = foot.Tenants
+	s.marks = make(marks, len(foot.Marks))
+	for i, m := range foot.Marks {
+		s.marks[i] = mark{m.First, m.Pos}
 	}
 }
 
@@ -221,7 +222,7 @@ func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool)
 	j.scannedKeys[c.first] = sc.keys
 	s := &segment{
 		first: c.first, id: sc.ID, prev: sc.Header.Prev, size: c.size, end: sc.End, written: c.written, begun: sc.created,
-		minTime: sc.MinTime, maxTime: sc.MaxTime, timed: sc.End > c.first, marks: sc.marks,
+		minTime: sc.MinTime, maxTime: sc.MaxTime, timed: sc.End > c.first, marks: sc.marks, created: sc.Header.Created,
 		named: true, synced: sc.End,
 	}
 	switch {

@@ -35,6 +35,7 @@ const (
 type walker struct {
 	recordlog.Walker
 	plain []byte // unpacked lines
+	win   window // the frame with blocks that was entered last
 }
 
 // lines returns the lines of the frame h at Pos, valid until the next call on w, and
@@ -54,6 +55,8 @@ func (w *walker) lines(h *recordlog.Frame) ([]byte, error) {
 // the memory for unpacked ones, is used again.
 func linesOf(h *recordlog.Frame, body []byte, plain *[]byte) ([]byte, error) {
 	switch {
+	case h.Flags != 0: // no writer makes blocks here
+		return nil, recordlog.ErrDamaged
 	case h.Codec == recordlog.CodecNone:
 		return body[h.KeysLen:], nil
 	case cap(*plain) > 1<<20:
@@ -67,6 +70,32 @@ func linesOf(h *recordlog.Frame, body []byte, plain *[]byte) ([]byte, error) {
 		return nil, recordlog.ErrDamaged
 	}
 	return lines, nil
+}
+
+// framesOf calls f with the records of the frame h, whose body is checked except its
+// blocks: in one piece, or as window.step returns them. The lines are valid during the call.
+func (w *walker) framesOf(h *recordlog.Frame, body []byte, f func(f Frame, lost string) error) error {
+	if h.Flags != recordlog.FlagBlocks {
+		lines, err := linesOf(h, body, &w.plain)
+		if err != nil {
+			return err
+		}
+		return f(Frame{First: h.First, Records: h.Records, MinTime: h.MinTime, MaxTime: h.MaxTime, Lines: lines}, "")
+	}
+	if err := w.win.enter(h, body, 0, nil, w.Path(), 0, func(b *recordlog.Block) ([]byte, error) {
+		return b.Of(body)
+	}); err != nil {
+		return err
+	}
+	for {
+		frame, lost, ok := w.win.step()
+		if !ok {
+			return nil
+		}
+		if err := f(frame, lost); err != nil {
+			return err
+		}
+	}
 }
 
 // each calls f with every frame up to the limit and its bytes, which were checked, until

@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	// blockBytes is how many bytes of frames are one block of a footer.
-	blockBytes = packBytes
+	// markBytes is how many bytes of frames one mark of a footer is for.
+	markBytes = packBytes
+	// maxTenants bounds the list of tenants of a footer.
+	maxTenants = 4 << 10
 	// minute is the first step of the counts.
 	minute = int64(time.Minute)
 	// maxCounts bounds the counts of a footer: beyond, the step is doubled.
@@ -22,11 +24,12 @@ const (
 )
 
 type summary struct {
-	foot   recordlog.Footer
-	counts map[recordlog.Count]uint32 // by step and level
-	sum    uint32                     // of the frames
-	pos    int64                      // their end
-	packed bool                       // each frame is a block
+	foot    recordlog.Footer
+	counts  map[recordlog.Count]uint32 // by step and level
+	tenants map[string]int             // indexes in foot.Tenants
+	sum     uint32                     // of the frames
+	pos     int64                      // their end
+	packed  bool                       // each frame has a mark
 
 	// the line before: the next one mostly has the same step and level
 	prefix [len(prefixOf)]byte
@@ -39,36 +42,55 @@ type summary struct {
 const prefixOf = `{"time":"2006-01-02T15:04`
 
 func newSummary(id, first uint64) *summary {
-	s := &summary{counts: make(map[recordlog.Count]uint32), pos: segmentHeaderSize}
+	s := &summary{counts: make(map[recordlog.Count]uint32), tenants: make(map[string]int), pos: segmentHeaderSize}
 	s.foot = recordlog.Footer{ID: id, First: first, End: first, Step: minute}
 	return s
 }
 
-// add adds the frame h at s.pos. frame is all its bytes, lines its unpacked lines.
-func (s *summary) add(h *recordlog.Frame, frame, lines []byte) {
+// frame adds the frame h at s.pos, all whose bytes are frame.
+func (s *summary) frame(h *recordlog.Frame, frame []byte) {
 	f := &s.foot
-	n := len(f.Blocks)
-	if n == 0 || s.pos-f.Blocks[n-1].Pos >= blockBytes || s.packed {
-		f.Blocks = append(f.Blocks, recordlog.Block{First: h.First, Pos: s.pos, MinTime: h.MinTime, MaxTime: h.MaxTime})
+	n := len(f.Marks)
+	if n == 0 || s.pos-f.Marks[n-1].Pos >= markBytes || s.packed {
+		f.Marks = append(f.Marks, recordlog.Mark{First: h.First, Pos: s.pos, MinTime: h.MinTime, MaxTime: h.MaxTime})
 		n++
 	}
-	b := &f.Blocks[n-1]
-	b.Records += uint32(h.Records)
-	b.MinTime, b.MaxTime = min(b.MinTime, h.MinTime), max(b.MaxTime, h.MaxTime)
-	if f.Records == 0 {
+	m := &f.Marks[n-1]
+	m.Records += uint32(h.Records)
+	m.MinTime, m.MaxTime = min(m.MinTime, h.MinTime), max(m.MaxTime, h.MaxTime)
+	if f.End == f.First {
 		f.MinTime, f.MaxTime = h.MinTime, h.MaxTime
 	}
 	f.MinTime, f.MaxTime = min(f.MinTime, h.MinTime), max(f.MaxTime, h.MaxTime)
 	f.End = h.End()
-	f.Records += uint64(h.Records)
-	f.LineBytes += uint64(len(lines))
 	s.sum = recordlog.Extend(s.sum, frame)
 	s.pos += h.Size()
+}
+
+// lines adds lines of a frame; at is its least time.
+func (s *summary) lines(lines []byte, records int, at int64) {
+	s.foot.Records += uint64(records)
+	s.foot.LineBytes += uint64(len(lines))
 	for len(lines) > 0 {
 		end := lineEnd(lines)
-		s.count(lines[:end], h.MinTime)
+		s.count(lines[:end], at)
 		lines = lines[end:]
 	}
+}
+
+// tenant adds a block to the list of tenants.
+func (s *summary) tenant(name string, records, bytes int) {
+	f := &s.foot
+	i, ok := s.tenants[name]
+	if !ok {
+		if i = len(f.Tenants); i == maxTenants {
+			return
+		}
+		s.tenants[name] = i
+		f.Tenants = append(f.Tenants, recordlog.Tenant{Name: name})
+	}
+	f.Tenants[i].Records += uint64(records)
+	f.Tenants[i].Bytes += int64(bytes)
 }
 
 // count counts one line; at is its time if it has none.
@@ -143,6 +165,9 @@ func floorDiv(a, b int64) int64 {
 func (s *summary) end(keys []keyed, written time.Time) []byte {
 	s.flush()
 	f := &s.foot
+	if len(f.Tenants) == 1 && f.Tenants[0].Name == "" {
+		f.Tenants = nil // no frame has blocks
+	}
 	var section []byte
 	for i := range keys {
 		section = keys[i].append(section)
@@ -164,8 +189,8 @@ func (s *summary) end(keys []keyed, written time.Time) []byte {
 
 // maxFooter bounds the length of what end returns.
 func maxFooter(records uint64, keys int, frames int64) int64 {
-	blocks := frames/blockBytes + 1
-	return recordlog.FooterSize(2, int(blocks), int(min(records, maxCounts))) + keyEntrySize*int64(keys)
+	marks := frames/markBytes + 1
+	return recordlog.FooterSize(2, int(marks), int(min(records, maxCounts))) + keyEntrySize*int64(keys)
 }
 
 func readKeys(f disk.File, foot *recordlog.Footer) ([]keyed, error) {
@@ -202,7 +227,8 @@ func (j *Journal) writeFooter(f disk.File, path string, id, first uint64, size i
 		}
 		lines, err := linesOf(h, frame[frameHeaderSize:], &w.plain)
 		if err == nil {
-			s.add(h, frame, lines)
+			s.frame(h, frame)
+			s.lines(lines, h.Records, h.MinTime)
 		}
 		return err
 	}); err != nil {

@@ -32,27 +32,29 @@ type segment struct {
 	file disk.File // nil once sealed; closed by maintenance or Close
 
 	// guarded by Journal.mu
-	size       int64     // bytes that readers may see, up to the end of the frames; written by the writer role
-	footer     int64     // bytes after them, if sealed
-	keyed      int       // keys of its frames, while not settled
-	end        uint64    // offset after the last record, or the next segment's first
-	minTime    int64     // of all records, while timed
-	maxTime    int64     // of all records, while timed
-	timed      bool      // the times are known
-	keyless    bool      // its key section is known to be empty; Open's
-	begun      time.Time // first write
-	written    time.Time // last write
-	retired    bool      // no longer written
-	uncut      bool      // a failed append is still in the file, beyond size
-	sealed     bool      // renamed to extSealed
-	packed     bool      // its file is rewritten with codecZstd; size and marks are that file's
-	settled    bool      // retired, and maintenance has closed its file
-	gone       bool      // deleted by retention
-	unpackable bool      // not to be tried again
-	named      bool      // its name is durable
-	synced     uint64    // records below are durable
-	syncErr    error     // of its fsync, which is never called again
-	marks      marks     // of its file
+	size       int64              // bytes that readers may see, up to the end of the frames; written by the writer role
+	footer     int64              // bytes after them, if sealed
+	keyed      int                // keys of its frames, while not settled
+	end        uint64             // offset after the last record, or the next segment's first
+	minTime    int64              // of all records, while timed
+	maxTime    int64              // of all records, while timed
+	timed      bool               // the times are known
+	keyless    bool               // its key section is known to be empty; Open's
+	begun      time.Time          // first write
+	written    time.Time          // last write
+	retired    bool               // no longer written
+	uncut      bool               // a failed append is still in the file, beyond size
+	sealed     bool               // renamed to extSealed
+	packed     bool               // its file is rewritten with codecZstd; size and marks are that file's
+	settled    bool               // retired, and maintenance has closed its file
+	gone       bool               // deleted by retention
+	unpackable bool               // not to be tried again
+	named      bool               // its name is durable
+	synced     uint64             // records below are durable
+	syncErr    error              // of its fsync, which is never called again
+	marks      marks              // of its file
+	created    int64              // the time in the header of its file
+	tenants    []recordlog.Tenant // of its file's footer, once it was read
 }
 
 // mark means that a frame with the first offset begins at pos.
@@ -145,7 +147,7 @@ func (j *Journal) createSegment(first uint64) (*segment, error) {
 		return nil, err
 	}
 	s := &segment{
-		first: first, id: h.ID, prev: h.Prev, file: f,
+		first: first, id: h.ID, prev: h.Prev, file: f, created: h.Created,
 		size: segmentHeaderSize, end: first, synced: first, written: now,
 		marks: make(marks, 0, min(j.o.SegmentBytes/markStep+1, 4096)),
 	}

@@ -179,6 +179,7 @@ var table = []edge{
 	{"collector/journal", "internal/disk", "files that tests can make fail and crash"},
 	{"collector/journal", "internal/recordlog", "segments, frames, footers and cursors: their bytes"},
 	{"collector/journal", "internal/levels", "counts of lines by level"},
+	{"collector/journal", "internal/jsonwalk", "finds the tenant of a line"},
 	{"collector/journal", "collector/pool", "memory that is used again is checked for use after return"},
 	{"collector/journal", "github.com/klauspost/compress/zstd", "full segments are packed"},
 	{"collector/ledger", "collector/journal", "compares what was counted with what is there"},

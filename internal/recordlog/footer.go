@@ -17,10 +17,10 @@ import (
 //	      32     8  time of the last append
 //	      40     8  length of a step of the counts in nanoseconds
 //	      48     4  number of sections
-//	      52     4  number of blocks
+//	      52     4  number of marks
 //	      56     4  number of counts
 //	      60     4  number of tenants
-//	      64        sections, then blocks, counts and tenants
+//	      64        sections, then marks, counts and tenants
 //	     -64    64  file header with the kind 46, the segment's id and first record, the
 //	                time of sealing, the number after the last record, and the length
 //	                and checksum of what is before it
@@ -32,11 +32,11 @@ import (
 //	       8     8  position in the file
 //	      16     8  length in bytes
 //
-//	Block, 40 bytes: one or more frames
+//	Mark, 40 bytes: one or more frames
 //	       0     8  number of the first record
 //	       8     8  position of the first frame in the file
-//	      16     4  number of records
-//	      20     4  tenant of all its lines: n = the n-th of the list; 0 = mixed
+//	      16     4  number of records, deleted ones included
+//	      20     4  0
 //	      24     8  least time of a record
 //	      32     8  greatest time of a record
 //
@@ -45,13 +45,16 @@ import (
 //	       8     4  level: -8 = TRACE to 12 = FATAL; 80000000h = none that is known
 //	      12     4  number of records
 //
-//	Tenant
-//	       0     2  length n
-//	       2     n  name
+//	Tenant, of a segment with blocks
+//	       0     8  number of records
+//	       8     8  length of its blocks as they are stored
+//	      16     2  length n
+//	      18     n  name
 const (
 	footerHead  = 64 // of footerNumbers
 	sectionSize = 24
-	blockSize   = 40
+	markSize    = 40
+	tenantSize  = 18 // without the name
 	countSize   = 16
 
 	maxFooter = 1 << 30
@@ -79,9 +82,9 @@ type Footer struct {
 	Written   int64 // time of the last append
 	Step      int64 // of Counts
 	Sections  []Section
-	Blocks    []Block
+	Marks     []Mark
 	Counts    []Count
-	Tenants   []string
+	Tenants   []Tenant
 
 	Size int64 // of the footer itself; filled by ReadFooter
 }
@@ -94,12 +97,12 @@ type Section struct {
 	Len  int64
 }
 
-// Block is one or more frames.
-type Block struct {
+// Mark is one or more frames.
+type Mark struct {
 	First   uint64
 	Pos     int64
 	Records uint32
-	Tenant  uint32
+	_       uint32
 	MinTime int64
 	MaxTime int64
 }
@@ -109,6 +112,13 @@ type Count struct {
 	Step    int64
 	Level   int32
 	Records uint32
+}
+
+// Tenant is what a segment has of a tenant.
+type Tenant struct {
+	Name    string
+	Records uint64
+	Bytes   int64 // of its blocks, as they are stored
 }
 
 // Section returns the section of that kind, or one of length 0.
@@ -127,29 +137,31 @@ func (f *Footer) FramesEnd() int64 {
 }
 
 // FooterSize returns the length of a footer with no tenants.
-func FooterSize(sections, blocks, counts int) int64 {
-	return footerHead + int64(sections)*sectionSize + int64(blocks)*blockSize + int64(counts)*countSize + HeaderSize
+func FooterSize(sections, marks, counts int) int64 {
+	return footerHead + int64(sections)*sectionSize + int64(marks)*markSize + int64(counts)*countSize + HeaderSize
 }
 
 // footerNumbers is the fixed part of a footer.
 type footerNumbers struct {
-	Records, LineBytes                uint64
-	MinTime, MaxTime, Written, Step   int64
-	Sections, Blocks, Counts, Tenants uint32
+	Records, LineBytes               uint64
+	MinTime, MaxTime, Written, Step  int64
+	Sections, Marks, Counts, Tenants uint32
 }
 
 // Append appends the footer to dst.
 func (f *Footer) Append(dst []byte) []byte {
 	numbers := footerNumbers{
 		f.Records, f.LineBytes, f.MinTime, f.MaxTime, f.Written, f.Step,
-		uint32(len(f.Sections)), uint32(len(f.Blocks)), uint32(len(f.Counts)), uint32(len(f.Tenants)),
+		uint32(len(f.Sections)), uint32(len(f.Marks)), uint32(len(f.Counts)), uint32(len(f.Tenants)),
 	}
 	var b []byte
-	for _, part := range []any{numbers, f.Sections, f.Blocks, f.Counts} {
+	for _, part := range []any{numbers, f.Sections, f.Marks, f.Counts} {
 		b, _ = binary.Append(b, binary.LittleEndian, part) // all have a fixed size
 	}
 	for _, t := range f.Tenants {
-		b = append(binary.LittleEndian.AppendUint16(b, uint16(len(t))), t...)
+		b = binary.LittleEndian.AppendUint64(b, t.Records)
+		b = binary.LittleEndian.AppendUint64(b, uint64(t.Bytes))
+		b = append(binary.LittleEndian.AppendUint16(b, uint16(len(t.Name))), t.Name...)
 	}
 	h := Header{
 		Kind: footerKind, ID: f.ID, First: f.First, Created: f.Sealed, Prev: f.End,
@@ -210,32 +222,34 @@ func (f *Footer) parse(b []byte, end int64) bool {
 	}
 	read(&n)
 	f.Records, f.LineBytes, f.MinTime, f.MaxTime, f.Written, f.Step = n.Records, n.LineBytes, n.MinTime, n.MaxTime, n.Written, n.Step
-	size := int64(n.Sections)*sectionSize + int64(n.Blocks)*blockSize + int64(n.Counts)*countSize
+	size := int64(n.Sections)*sectionSize + int64(n.Marks)*markSize + int64(n.Counts)*countSize
 	if size > int64(len(b)) || f.Step <= 0 || f.End < f.First || f.End > MaxNumber {
 		return false
 	}
-	f.Sections, f.Blocks, f.Counts = make([]Section, n.Sections), make([]Block, n.Blocks), make([]Count, n.Counts)
+	f.Sections, f.Marks, f.Counts = make([]Section, n.Sections), make([]Mark, n.Marks), make([]Count, n.Counts)
 	read(f.Sections)
-	read(f.Blocks)
+	read(f.Marks)
 	read(f.Counts)
 	for _, s := range f.Sections {
 		if s.Pos < HeaderSize || s.Len < 0 || s.Pos > end || s.Len > end-s.Pos {
 			return false
 		}
 	}
-	last := Block{First: f.First, Pos: HeaderSize}
-	for _, k := range f.Blocks {
-		if k.First < last.First || k.First >= f.End || k.Pos < last.Pos || k.Pos >= f.FramesEnd() || k.Tenant > n.Tenants {
+	last := Mark{First: f.First, Pos: HeaderSize}
+	for _, k := range f.Marks {
+		if k.First < last.First || k.First >= f.End || k.Pos < last.Pos || k.Pos >= f.FramesEnd() {
 			return false
 		}
 		last = k
 	}
 	for range n.Tenants {
-		if len(b) < 2 || int(binary.LittleEndian.Uint16(b)) > len(b)-2 {
+		if len(b) < tenantSize || int(binary.LittleEndian.Uint16(b[16:])) > len(b)-tenantSize {
 			return false
 		}
-		end := 2 + int(binary.LittleEndian.Uint16(b))
-		f.Tenants, b = append(f.Tenants, string(b[2:end])), b[end:]
+		t := Tenant{Records: binary.LittleEndian.Uint64(b), Bytes: int64(binary.LittleEndian.Uint64(b[8:]))}
+		end := tenantSize + int(binary.LittleEndian.Uint16(b[16:]))
+		t.Name, b = string(b[tenantSize:end]), b[end:]
+		f.Tenants = append(f.Tenants, t)
 	}
 	return len(b) == 0 && f.FramesEnd() >= HeaderSize
 }

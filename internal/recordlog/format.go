@@ -40,11 +40,11 @@ import (
 //	      52     4  length of the key section in bytes
 //	      56     4  length of the lines when unpacked
 //	      60     1  codec of the lines: 0 = none, 1 = zstd
-//	      61     1  flags: 0
+//	      61     1  flags: 1 = the lines are in blocks
 //	      62     2  number of idempotency keys
 //
 //	Body of a frame
-//	  the key section, then the lines, each ended by 0A
+//	  the key section, then the lines, each ended by 0A, or blocks
 
 const (
 	HeaderSize      = 64 // of a file
@@ -269,7 +269,9 @@ func (f *Frame) End() uint64 { return f.First + uint64(f.Records) }
 // 64 bytes of frame, which the body follows.
 func (f *Frame) Put(frame []byte) {
 	body := frame[FrameHeaderSize:]
-	f.BodyLen, f.BodySum = len(body), Checksum(body)
+	f.BodyLen = len(body)
+	head, _ := f.headLen(body) // the caller has appended it
+	f.BodySum = Checksum(body[:head])
 	f.putHeader(frame)
 }
 
@@ -324,16 +326,17 @@ func (f *Frame) Unknown() string {
 	switch {
 	case f.Codec > CodecZstd:
 		return fmt.Sprintf("codec %d", f.Codec)
-	case f.Flags != 0:
+	case f.Flags&^FlagBlocks != 0:
 		return fmt.Sprintf("flags %#02x", f.Flags)
 	}
 	return ""
 }
 
-// check returns ErrDamaged unless body, the whole body, has the right checksum and, if the
-// codec is known, the right number of lines.
+// check returns ErrDamaged unless body, the whole body or at least its head, has the right
+// checksum and, if the codec is known, the right number of lines. Blocks have checksums of
+// their own.
 func (f *Frame) check(body []byte) error {
-	if Checksum(body) != f.BodySum {
+	if head, ok := f.headLen(body); !ok || head > len(body) || Checksum(body[:head]) != f.BodySum {
 		return ErrDamaged
 	}
 	if lines := body[f.KeysLen:]; f.Codec == CodecNone && f.Flags == 0 && (len(lines) != f.Unpacked || LineCount(lines) != f.Records) {

@@ -66,9 +66,9 @@ func footer() Footer {
 	return Footer{
 		ID: id, First: 5, End: 13, Sealed: 99, Records: 8, LineBytes: 59, MinTime: 5, MaxTime: 13, Written: 98, Step: 60e9,
 		Sections: []Section{{Kind: FramesSection, Sum: 1, Pos: HeaderSize, Len: 200}},
-		Blocks:   []Block{{First: 5, Pos: HeaderSize, Records: 8, Tenant: 2, MinTime: 5, MaxTime: 13}},
+		Marks:    []Mark{{First: 5, Pos: HeaderSize, Records: 8, MinTime: 5, MaxTime: 13}},
 		Counts:   []Count{{Step: 1, Level: -4, Records: 3}, {Step: 1, Level: NoLevel, Records: 5}},
-		Tenants:  []string{"a", "b"},
+		Tenants:  []Tenant{{Name: "a", Records: 3, Bytes: 90}, {Name: "b", Records: 5, Bytes: 100}},
 	}
 }
 
@@ -96,11 +96,11 @@ func TestFooter(t *testing.T) {
 	}
 	many := footer() // more than is read at first
 	for n := range 1000 {
-		many.Blocks = append(many.Blocks, Block{First: 5 + uint64(n)/200, Pos: HeaderSize + int64(n)/10})
+		many.Marks = append(many.Marks, Mark{First: 5 + uint64(n)/200, Pos: HeaderSize + int64(n)/10})
 	}
-	many.Blocks = many.Blocks[1:]
+	many.Marks = many.Marks[1:]
 	file = many.Append(b)
-	if got, err = ReadFooter(bytes.NewReader(file), "x", int64(len(file))); err != nil || len(got.Blocks) != 1000 {
+	if got, err = ReadFooter(bytes.NewReader(file), "x", int64(len(file))); err != nil || len(got.Marks) != 1000 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	file = want.Append(b)
@@ -138,11 +138,11 @@ func TestScan(t *testing.T) {
 		{"the file header", flip(20), 8, 13, "damaged, 64 bytes at byte 0", true},
 		{"a body", flip(at(1) + FrameHeaderSize), 6, 13, "offsets 7 to 8 are not there; damaged, 78 bytes at byte 142", true},
 		{"a frame header", flip(at(1) + 9), 6, 13, "offsets 7 to 8 are not there; damaged, 78 bytes at byte 142", true},
-		{"the last byte", flip(-1), 8, 13, "damaged, 230 bytes at byte 379", false},
+		{"the last byte", flip(-1), 8, 13, "damaged, 262 bytes at byte 379", false},
 		{"no footer", func([]byte) []byte { return segment() }, 8, 13, "", false},
 		{"no footer, a torn frame", func([]byte) []byte { b := segment(); return b[:len(b)-1] }, 6, 11, "damaged, 79 bytes at byte 299", false},
 		{"no footer, a torn header", func([]byte) []byte { b := segment(); return b[:at(1)+3] }, 2, 7, "damaged, 3 bytes at byte 142", false},
-		{"zeros", func(b []byte) []byte { return make([]byte, len(b)) }, 0, 5, "damaged, 609 bytes at byte 0", false},
+		{"zeros", func(b []byte) []byte { return make([]byte, len(b)) }, 0, 5, "damaged, 641 bytes at byte 0", false},
 		{"another kind", func(b []byte) []byte { b[3] = 'S'; return recordlogtest.WithChecksums(b) }, 8, 13, "damaged, 64 bytes at byte 0", true},
 		{"frames of another segment", func([]byte) []byte {
 			b := segment()

@@ -21,10 +21,14 @@ type Segment struct {
 	MinTime int64
 	MaxTime int64
 	Jumps   []Range // record numbers between frames that no frame has
+	Lost    []Range // records of damaged blocks
+	Deleted uint64  // records that retention has removed from frames
 	Newer   string  // an unknown codec or flag, or ""
 	Zero    bool    // all bytes are zero
 	Footer  *Footer // nil: no sound one
 	Err     error   // why something could not be read
+
+	blocks []Finding // damaged
 }
 
 // framesEnd returns where the frames end at the latest.
@@ -75,6 +79,10 @@ func (s *Segment) Findings(name string, open bool) (list []Finding) {
 	for _, g := range s.Jumps {
 		list = append(list, Finding{Kind: Missing, File: name, From: g.From, To: g.To})
 	}
+	for _, f := range s.blocks {
+		f.File = name
+		list = append(list, f)
+	}
 	detail := ""
 	if s.Err != nil {
 		detail = s.Err.Error()
@@ -119,7 +127,7 @@ func Scan(f io.ReaderAt, path string, kind Kind, size int64, first, limit uint64
 		}
 		var body []byte
 		if err == nil {
-			if body, err = w.Body(&h); IsDamage(err) {
+			if body, err = w.Body(&h); IsDamage(err) || err == nil && !s.addBlocks(&h, pos, body) {
 				continue // at the frame after it
 			}
 		}
@@ -164,4 +172,34 @@ func (s *Segment) add(h *Frame, pos int64) {
 	s.Frames++
 	s.Records += int64(h.Records)
 	s.MinTime, s.MaxTime = min(s.MinTime, h.MinTime), max(s.MaxTime, h.MaxTime)
+}
+
+// addBlocks adds what the blocks of the frame h at pos lack, and reports whether its
+// directory is valid.
+func (s *Segment) addBlocks(h *Frame, pos int64, body []byte) bool {
+	if h.Flags != FlagBlocks {
+		return true
+	}
+	blocks, runs, err := ParseBlocks(h, body)
+	if err != nil {
+		return false
+	}
+	damaged := make([]bool, len(blocks))
+	for i, b := range blocks {
+		if _, err := b.Of(body); b.Len == 0 {
+			s.Deleted += uint64(b.Records)
+			s.Records -= int64(b.Records)
+		} else if damaged[i] = err != nil; damaged[i] {
+			s.Records -= int64(b.Records)
+			s.blocks = append(s.blocks, Finding{Kind: Damaged, Pos: pos + FrameHeaderSize + int64(b.Pos), Bytes: int64(b.Len), Detail: b.String()})
+		}
+	}
+	for number := h.First; len(runs) > 0; {
+		i, n := runs.Next()
+		if damaged[i] {
+			s.Lost = append(s.Lost, Range{number, number + uint64(n)})
+		}
+		number += uint64(n)
+	}
+	return true
 }

@@ -136,6 +136,36 @@ func (w *Walker) Body(h *Frame) ([]byte, error) {
 	return b, h.check(b)
 }
 
+// Head returns the checked head of the body of the frame h at Pos, valid until the next
+// call on w. It does not move.
+func (w *Walker) Head(h *Frame) ([]byte, error) {
+	b, err := w.Bytes(w.Pos+FrameHeaderSize, min(h.KeysLen+4, h.BodyLen))
+	if err != nil {
+		return nil, err
+	}
+	n, ok := h.headLen(b)
+	if !ok {
+		return nil, ErrDamaged
+	}
+	if b, err = w.Bytes(w.Pos+FrameHeaderSize, n); err != nil {
+		return nil, err
+	}
+	return b, h.check(b)
+}
+
+// Block returns the checked bytes of a block of the frame at Pos, valid until the next call
+// on w. It does not move.
+func (w *Walker) Block(b *Block) ([]byte, error) {
+	data, err := w.Bytes(w.Pos+FrameHeaderSize+int64(b.Pos), b.Len)
+	if err == nil && Checksum(data) != b.Sum {
+		return nil, ErrDamaged
+	}
+	return data, err
+}
+
+// Lean says whether w reads no more ahead than for a header.
+func (w *Walker) Lean(lean bool) { w.lean = lean }
+
 // Resync moves Pos forward to the next sound frame header of this segment that accept,
 // called with Pos there, agrees to, or to the limit. It skips what cannot be read and
 // returns the first error of that.

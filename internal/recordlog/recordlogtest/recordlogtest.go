@@ -27,7 +27,11 @@ func WithChecksums(data []byte) []byte {
 		if string(b[:4]) != "\xffRWF" {
 			continue
 		}
-		if n := int(binary.LittleEndian.Uint32(b[12:])); n <= len(b)-recordlog.FrameHeaderSize {
+		n := int(binary.LittleEndian.Uint32(b[12:]))
+		if keys := int(binary.LittleEndian.Uint32(b[52:])); b[61] == recordlog.FlagBlocks && keys < n && recordlog.FrameHeaderSize+keys+4 <= len(b) {
+			n = keys + 4 + int(binary.LittleEndian.Uint32(b[recordlog.FrameHeaderSize+keys:]))
+		}
+		if n <= len(b)-recordlog.FrameHeaderSize {
 			binary.LittleEndian.PutUint32(b[8:], recordlog.Checksum(b[recordlog.FrameHeaderSize:][:n]))
 		}
 		binary.LittleEndian.PutUint32(b[4:], recordlog.Checksum(b[8:recordlog.FrameHeaderSize]))
