@@ -29,6 +29,9 @@ const slice = 2 * time.Millisecond
 
 func newCPU() *CPU { return &CPU{slots: int64(runtime.GOMAXPROCS(0))} }
 
+// Waiting returns how much work waits for its turn.
+func (c *CPU) Waiting() int { return int(max(0, c.busy.Load()-c.slots)) }
+
 // turns are what a CPU knows of a principal; guarded by CPU.mu.
 type turns struct {
 	tag   time.Duration

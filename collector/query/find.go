@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/journal"
 )
 
@@ -17,6 +18,8 @@ type found struct {
 	missing uint64       // records that are gone
 	gap     *journal.Gap // the first of them
 	reached uint64       // offset of the line that would have come next
+
+	at *admission.Turn // to look at lines; nil: nobody else has to
 }
 
 // find hands every line of the offsets [from, end) that matches q to emit, in
@@ -85,6 +88,10 @@ const tickBytes = 64 << 10
 // findIn is find for one frame; between is called every tickBytes.
 func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint64, []byte) (bool, error), between func() error) (more bool, err error) {
 	offset, lines := frame.First, frame.Lines
+	if f.at != nil {
+		f.at.Begin()
+		defer f.at.End()
+	}
 	if !q.mayMatch(lines) {
 		if offset < end {
 			f.scanned += min(uint64(frame.Records), end-offset)
@@ -95,6 +102,9 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 		if looked > tickBytes {
 			looked = 0
 			f.reached = offset
+			if f.at != nil {
+				f.at.Yield()
+			}
 			if err := between(); err != nil {
 				return false, err
 			}

@@ -53,6 +53,8 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 		begun:  time.Now(),
 		most:   a.o.SearchTime,
 	}
+	out.turn.Use(a.o.Admission.CPU, a.principal(r))
+	out.at = &out.turn
 	if req.last > 0 {
 		err = a.writeLast(ctx, out, req, from)
 	} else {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/rollway/rollway/collector/admission"
 )
 
 // streamBuffer is how many bytes an answer gathers before it sends them.
@@ -15,9 +17,10 @@ type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
-	buf     []byte    // not sent yet
-	started bool      // status and headers are sent
-	flushed time.Time // when something was sent last
+	turn    admission.Turn // to look at lines
+	buf     []byte         // not sent yet
+	started bool           // status and headers are sent
+	flushed time.Time      // when something was sent last
 }
 
 // clientError is a failure to reach the client.
@@ -29,6 +32,9 @@ func (e *clientError) Unwrap() error { return e.err }
 // flush sends what is gathered, at least the headers. The server takes the
 // deadline off again when the request ends.
 func (s *stream) flush() error {
+	if s.turn.Suspend() {
+		defer s.turn.Begin()
+	}
 	err := s.control.SetWriteDeadline(time.Now().Add(s.timeout))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return &clientError{err}

@@ -61,6 +61,7 @@ func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
 		api:    a, query: req.query, reader: reader, told: from,
 	}
+	t.turn.Use(a.o.Admission.CPU, a.principal(r))
 	t.buf = fmt.Appendf(t.buf, "retry: 2000\n: tail from offset %d\n\n", from)
 	if err = t.flush(); err == nil {
 		err = t.run(ctx)
@@ -210,7 +211,7 @@ func (t *tail) failed(ctx context.Context, err error) error {
 
 // frame gathers an event for each line of f that matches.
 func (t *tail) frame(ctx context.Context, f journal.Frame) error {
-	var n found
+	n := found{at: &t.turn}
 	_, err := t.query.findIn(f, math.MaxUint64, &n, func(offset uint64, line []byte) (bool, error) {
 		t.appendID(offset)
 		t.buf = append(t.buf, "data: "...)
