@@ -18,9 +18,6 @@ type backend struct{ *Collector }
 
 // Store appends a batch to the journal.
 func (c backend) Store(ctx context.Context, b *normalize.Batch, o receiver.StoreOptions) (receiver.Stored, error) {
-	if err := c.health.Storable(); err != nil {
-		return receiver.Stored{}, err
-	}
 	durability := cmp.Or(o.Durability, string(c.config.Journal.Durability))
 	r, err := c.journal.AppendKeyed(ctx, o.Key, journal.Batch{
 		Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime,
@@ -42,6 +39,7 @@ func errorOfStore(err error) error {
 	for _, e := range [...]struct{ journal, receiver error }{
 		{journal.ErrFull, receiver.ErrFull},
 		{journal.ErrNotSynced, receiver.ErrNotSynced},
+		{journal.ErrTakenAway, receiver.ErrUnavailable},
 		{journal.ErrKeyReused, receiver.ErrKeyReused},
 	} {
 		if errors.Is(err, e.journal) {

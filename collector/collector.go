@@ -91,6 +91,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	c.health = health.New(health.Options{
 		Data: cfg.Data, Journal: JournalFolder(cfg.Data), MaxSize: cfg.Journal.MaxSize,
 		Size: func() int64 { return c.journal.Stats().Bytes },
+		Look: c.journal.Look, Check: c.journal.Check,
 	})
 	if err := c.openRejected(); err != nil {
 		return nil, err
@@ -111,10 +112,12 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 // report logs what was found when the journal was opened, and what is risky.
 func (c *Collector) report() {
 	for _, f := range c.journal.Recovery().Findings {
-		c.log.Warn("journal: "+f.String(), "file", f.File)
+		c.logFinding(f)
 	}
 	c.warnOpen()
 }
+
+func (c *Collector) logFinding(f journal.Finding) { c.log.Warn("journal: "+f.String(), "file", f.File) }
 
 // Addr is where HTTP is served.
 func (c *Collector) Addr() net.Addr { return c.http.Addr() }

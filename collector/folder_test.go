@@ -28,7 +28,7 @@ func TestFolderRemoved(t *testing.T) {
 	if err := os.Rename(data, data+".gone"); err != nil {
 		t.Fatal(err)
 	}
-	eventually("the folder is gone", 500)
+	eventually("the folder is gone", 503)
 	if code, _, body := r.do(t, "GET", "/readyz", ""); code != 503 || !strings.Contains(body, "was removed or replaced") {
 		t.Errorf("/readyz: %d %s", code, body)
 	}

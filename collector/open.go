@@ -54,6 +54,7 @@ func (c *Collector) openJournal() (err error) {
 		MaxKeys:      o.MaxKeys,
 		KeyAge:       o.KeyAge,
 		Hold:         holders(&c.config.Kafka),
+		OnFinding:    c.logFinding,
 	})
 	if err != nil {
 		return fmt.Errorf("the data folder %s cannot be used: %w", c.config.Data, err)

@@ -20,9 +20,6 @@ type Health struct {
 	serving  atomic.Bool
 	stopping atomic.Bool
 	failure  atomic.Pointer[error] // of the last append; nil: it succeeded
-
-	folder os.FileInfo           // the journal's, as it was opened; nil: unknown
-	lost   atomic.Pointer[error] // why folder is not in its place; nil: it is
 }
 
 // Options of a Health.
@@ -31,14 +28,12 @@ type Options struct {
 	Journal string       // the journal's folder
 	MaxSize config.Size  // journal.max_size; 0: none
 	Size    func() int64 // bytes of the journal
+	Look    func() error // why nothing may be stored now
+	Check   func() error // Look, after what can be mended was; it may wait for the disk
 }
 
 // New returns the Health of a collector that has opened its journal.
-func New(o Options) *Health {
-	h := &Health{o: o}
-	h.folder, _ = os.Stat(o.Journal) // without it the folder cannot be watched
-	return h
-}
+func New(o Options) *Health { return &Health{o: o} }
 
 // Start says that the collector serves.
 func (h *Health) Start() { h.serving.Store(true) }
@@ -46,54 +41,29 @@ func (h *Health) Start() { h.serving.Store(true) }
 // Stop says that the collector shuts down.
 func (h *Health) Stop() { h.stopping.Store(true) }
 
-// watchEvery bounds how long lines are stored in a folder that is gone.
+// watchEvery bounds how long lines are stored in files that are gone.
 const watchEvery = time.Second
 
-// Watch watches the journal's folder until ctx ends: the system goes on writing to
-// files that were removed, without an error.
+// Watch watches the journal's files until ctx ends.
 func (h *Health) Watch(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
+	var before error
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		before := h.lost.Load()
-		switch now := h.look(); {
-		case now != nil && before == nil:
+		now := h.o.Check()
+		switch {
+		case now != nil && (before == nil || before.Error() != now.Error()):
 			log.Error("lines are refused: "+now.Error(), "folder", h.o.Journal)
 		case now == nil && before != nil:
-			log.Info("the journal's folder is back, lines are stored again", "folder", h.o.Journal)
+			log.Info("the journal's files are in place again, lines are stored", "folder", h.o.Journal)
 		}
+		before = now
 	}
-}
-
-// look returns why the journal's folder is not the one that was opened, and notes it.
-func (h *Health) look() error {
-	if h.folder == nil {
-		return nil
-	}
-	info, err := os.Stat(h.o.Journal)
-	switch {
-	case err == nil && os.SameFile(info, h.folder):
-		h.lost.Store(nil)
-		return nil
-	case err == nil:
-		err = errors.New("another one is in its place")
-	}
-	err = fmt.Errorf("the journal's folder was removed or replaced (%w); put it back or restart the collector", err)
-	h.lost.Store(&err)
-	return err
-}
-
-// Storable returns why nothing may be stored now.
-func (h *Health) Storable() error {
-	if lost := h.lost.Load(); lost != nil {
-		return *lost
-	}
-	return nil
 }
 
 // Note records how an append ended.
@@ -116,8 +86,10 @@ func (h *Health) Ready() error {
 	case !h.serving.Load():
 		return errors.New("the collector is starting")
 	}
-	if err := h.look(); err != nil {
-		return err
+	if h.o.Look != nil {
+		if err := h.o.Look(); err != nil {
+			return err
+		}
 	}
 	failure := h.failure.Load()
 	if failure == nil {

@@ -118,9 +118,9 @@ func (j *Journal) append(ctx context.Context, b Batch, key *keyHash) (first uint
 		return 0, fmt.Errorf("append to journal: %w", err)
 	}
 	j.mu.Lock()
-	if j.closing {
-		j.mu.Unlock()
-		return 0, closedError()
+	if j.closing || j.lost != nil {
+		defer j.mu.Unlock()
+		return 0, cmp.Or(j.lost, closedError())
 	}
 	w := j.waiterLocked()
 	if w.batch = b; key != nil {

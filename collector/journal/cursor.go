@@ -110,6 +110,9 @@ func (c *Cursor) Save(offset uint64) error {
 	if offset == c.Offset() {
 		return nil
 	}
+	if err := j.Lost(); err != nil {
+		return fmt.Errorf("save cursor %s: %w", c.name, err)
+	}
 	if j.Stats().Synced < offset {
 		if err := j.Sync(); err != nil {
 			return fmt.Errorf("save cursor %s: %w", c.name, err)

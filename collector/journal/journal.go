@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"time"
@@ -38,7 +37,11 @@ type Options struct {
 	MaxKeys int           // idempotency keys that are remembered; 0: 1,000,000, of about 100 bytes each
 	KeyAge  time.Duration // time for which they are remembered; 0: 1 h
 
-	Disk disk.FS // nil: the operating system's
+	// OnFinding gets what is found while the journal is open, if it is not nil. It must not
+	// call the journal.
+	OnFinding func(Finding)
+
+	Disk disk.FS // nil: the operating system's, without files of other users
 }
 
 // maxKeys bounds Options.MaxKeys and what Open reads of keys.
@@ -56,7 +59,7 @@ func (o *Options) check() error {
 	o.MaxKeys = min(cmp.Or(o.MaxKeys, 1_000_000), maxKeys)
 	o.KeyAge = cmp.Or(o.KeyAge, time.Hour)
 	if o.Disk == nil {
-		o.Disk = disk.Real{}
+		o.Disk = disk.Real{Owned: true}
 	}
 	return nil
 }
@@ -67,7 +70,7 @@ type Journal struct {
 	dir      string
 	o        Options
 	fs       disk.FS
-	lock     io.Closer
+	lock     disk.Lock
 	recovery Recovery
 	id       string
 	opened   time.Time
@@ -106,6 +109,8 @@ type Journal struct {
 		dirty   bool   // the file lists other segments than there are
 		refresh uint64 // the file is written again when next is here
 	}
+	moved    error     // why the folder is not the one that was opened
+	lost     error     // why nothing may be stored; set by settleLost
 	waiting  []*Reader // readers to wake at the next commit
 	free     *waiter
 	counters counters
@@ -133,9 +138,11 @@ func Open(dir string, o Options) (*Journal, error) {
 		return nil, fmt.Errorf("open journal: create folder %s: %w", dir, err)
 	}
 	var err error
-	switch j.lock, err = recordlog.Lock(j.fs, dir); {
+	switch j.lock, err = recordlog.LockFolder(j.fs, dir); {
 	case errors.Is(err, disk.ErrLocked):
 		return nil, fmt.Errorf("open journal: folder %s is in use by another process; stop it or choose another folder: %w", dir, err)
+	case errors.Is(err, disk.ErrNotFile), errors.Is(err, disk.ErrOwner):
+		return nil, fmt.Errorf("open journal: %w", err)
 	case err != nil:
 		return nil, fmt.Errorf("open journal: folder %s must be writable: %w", dir, err)
 	}
@@ -205,6 +212,10 @@ func (j *Journal) Close() error {
 	j.workers.Wait()
 	j.acquire() // for good: nobody writes after this
 	j.emptyTrash()
+	j.mu.Lock()
+	if j.lookLocked() != nil {
+		j.saveTaken()
+	}
 	err := j.Sync()
 	j.saveManifest(true)
 	j.mu.Lock()

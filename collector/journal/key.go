@@ -193,8 +193,8 @@ func (j *Journal) repeatLocked(k keyed, b *Batch) (Receipt, error) {
 	j.counters.Duplicates++
 	j.counters.DuplicateRecords += uint64(b.Records)
 	r := Receipt{First: k.first, Records: int(k.records), Duplicate: true}
-	if !b.Synced {
-		return r, nil
+	if !b.Synced || j.lost != nil {
+		return r, j.lost
 	}
 	// Not only in syncer.dirty, which a segment leaves when its fsync fails.
 	i := sort.Search(len(j.segs), func(i int) bool { return j.segs[i].first > k.first })

@@ -31,6 +31,9 @@ func (j *Journal) maintain() {
 			j.settleAll()
 			return
 		}
+		if j.folderMoved() {
+			continue // another process may own what is in its place
+		}
 		j.settleAll()
 		j.deleteOld(time.Now(), 0)
 		j.saveManifest(false)

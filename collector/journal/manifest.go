@@ -145,7 +145,7 @@ func (j *Journal) changedLocked() {
 // saveManifest writes the manifest if it lists other segments than there are.
 func (j *Journal) saveManifest(closed bool) {
 	j.mu.Lock()
-	if !j.manifest.dirty && !closed {
+	if !j.manifest.dirty && !closed || j.moved != nil {
 		j.mu.Unlock()
 		return
 	}

@@ -201,14 +201,17 @@ func (j *Journal) recoverWhole(c candidate, limit uint64, last bool) error {
 	if err != nil {
 		return fmt.Errorf("open segment: %w", err)
 	}
-	kept, err := j.recoverFile(c, f, limit, last)
+	kept := false
+	if err = recordlog.LockFile(f, j.path(c.first, c.ext)); err == nil {
+		kept, err = j.recoverFile(c, f, limit, last)
+	}
 	if !kept {
 		err = errors.Join(err, f.Close())
 	}
 	return err
 }
 
-// recoverFile does recoverWhole's work; kept: f belongs to a segment that is written on.
+// recoverFile does recoverWhole's work; kept: the caller does not close f.
 func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool) (kept bool, err error) {
 	sc, err := scan(f, j.path(c.first, c.ext), c, limit, j.o.MaxKeys)
 	j.recovery.Scanned += c.size
@@ -227,7 +230,7 @@ func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool)
 	}
 	switch {
 	case len(sc.Spans) == 0 && (c.ext == extSealed || sc.Broken() || !last):
-		return false, j.leaveOut(c, &sc, last)
+		return true, errors.Join(f.Close(), j.leaveOut(c, &sc, last))
 	case c.ext == extSealed:
 		s.retired, s.settled, s.sealed, s.packed = true, true, true, sc.packed()
 		if sc.Footer != nil {

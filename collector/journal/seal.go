@@ -260,7 +260,7 @@ func (j *Journal) nextRetired() *segment {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, s := range j.segs {
-		if s.retired && !s.settled {
+		if s.retired && !s.settled && s.away == nil {
 			return s
 		}
 	}
@@ -273,7 +273,12 @@ func (j *Journal) settle(s *segment) error {
 	err := j.syncToLocked(w, s, s.end)
 	j.releaseLocked(w)
 	keys, uncut, size, written := j.keys.between(s.first, s.end), s.uncut, s.size, s.written
+	s.renaming = s.away == nil
+	taken := !s.renaming
 	j.mu.Unlock()
+	if taken {
+		return err // Check saves it first
+	}
 	renamed, footer := false, int64(0)
 	if err == nil && uncut { // a sealed segment is believed to its end
 		if err = s.file.Truncate(size); err == nil {
@@ -283,7 +288,19 @@ func (j *Journal) settle(s *segment) error {
 	if err == nil {
 		if footer, err = j.writeFooter(s.file, j.path(s.first, extOpen), s.id, s.first, size, keys, written); err != nil {
 			j.note(fmt.Errorf("segment %s is sealed without a footer: %w", segmentName(s.first, ""), err))
+			if recordlog.IsDamage(err) { // others have written to it, or the disk fails
+				j.keep(Finding{Kind: recordlog.Damaged, File: segmentName(s.first, extSealed), Detail: "its frames, as it was sealed"})
+			}
 			footer, err = 0, s.file.Truncate(size)
+		}
+	}
+	if err == nil {
+		if away := inPlace(s.file, size); away != nil {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			s.renaming, s.away = false, fmt.Errorf("%w: %s: %w", ErrTakenAway, segmentName(s.first, extOpen), away)
+			j.lost = s.away
+			return s.away
 		}
 	}
 	if err == nil {
@@ -296,7 +313,7 @@ func (j *Journal) settle(s *segment) error {
 	err = errors.Join(err, s.file.Close())
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s.file = nil
+	s.file, s.renaming = nil, false
 	s.settled, s.sealed, s.footer, s.keyless = true, renamed, footer, footer > 0 && len(keys) == 0
 	j.changedLocked()
 	j.total += footer

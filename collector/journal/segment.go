@@ -52,6 +52,8 @@ type segment struct {
 	named      bool               // its name is durable
 	synced     uint64             // records below are durable
 	syncErr    error              // of its fsync, which is never called again
+	away       error              // why its file is not in its place, by ErrTakenAway
+	renaming   bool               // its file is about to get its last name
 	marks      marks              // of its file
 	created    int64              // the time in the header of its file
 	tenants    []recordlog.Tenant // of its file's footer, once it was read

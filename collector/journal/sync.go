@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // syncer shares fsyncs: the first caller syncs all that is written by then, the others wait
@@ -31,7 +33,9 @@ func (y *syncer) mayRotate(now time.Time) bool {
 
 type syncTask struct {
 	s    *segment
+	file disk.File
 	end  uint64
+	size int64
 	name bool // the name is to be made durable too
 }
 
@@ -39,7 +43,7 @@ type syncTask struct {
 // durable, or with the error of s's fsync. It releases mu meanwhile.
 func (j *Journal) syncToLocked(w *waiter, s *segment, to uint64) error {
 	y := &j.syncer
-	for s.synced < to && s.syncErr == nil {
+	for s.synced < to && s.syncErr == nil && s.away == nil {
 		if y.busy {
 			w.seg, w.target = s, to
 			y.queue.push(w)
@@ -55,7 +59,7 @@ func (j *Journal) syncToLocked(w *waiter, s *segment, to uint64) error {
 		waiting, leader := y.queue, false
 		y.queue = queue{}
 		for o := waiting.pop(); o != nil; o = waiting.pop() {
-			over := o.seg.synced >= o.target || o.seg.syncErr != nil
+			over := o.seg.synced >= o.target || o.seg.syncErr != nil || o.seg.away != nil
 			if !over && leader {
 				y.queue.push(o)
 				continue
@@ -64,8 +68,12 @@ func (j *Journal) syncToLocked(w *waiter, s *segment, to uint64) error {
 			o.ready <- struct{}{}
 		}
 	}
-	if s.synced < to {
+	switch {
+	case s.synced >= to:
+	case s.syncErr != nil:
 		return s.syncErr
+	default:
+		return fmt.Errorf("make segment %s durable: %w: %w", segmentName(s.first, ""), ErrNotSynced, s.away)
 	}
 	return nil
 }
@@ -76,18 +84,27 @@ func (j *Journal) syncRoundLocked() {
 	y := &j.syncer
 	y.work = y.work[:0]
 	for _, s := range y.dirty {
-		if s.synced < s.end && s.syncErr == nil {
-			y.work = append(y.work, syncTask{s, s.end, !s.named})
+		if s.synced < s.end && s.syncErr == nil && s.away == nil {
+			y.work = append(y.work, syncTask{s, s.file, s.end, s.size, !s.named})
 		}
 	}
 	for _, t := range y.work {
 		j.mu.Unlock()
-		err := t.s.file.Sync()
+		var away error
+		err := t.file.Sync()
 		if err == nil && t.name {
 			err = j.fs.SyncDir(j.dir)
 		}
+		if err == nil {
+			away = inPlace(t.file, t.size)
+		}
 		j.mu.Lock()
 		j.counters.Fsyncs++
+		if away != nil {
+			t.s.away = fmt.Errorf("%w: %s: %w", ErrTakenAway, segmentName(t.s.first, extOpen), away)
+			j.lost = t.s.away
+			continue
+		}
 		if err != nil {
 			err = fmt.Errorf("make segment %s durable: %w: %w", segmentName(t.s.first, ""), ErrNotSynced, err)
 			t.s.syncErr = err

@@ -17,7 +17,7 @@ type Backend interface {
 	// when the client goes away.
 	//
 	// After an error nothing of the batch is stored, except after one that is
-	// ErrNotSynced. Receivers tell senders to try again after ErrFull and
+	// ErrNotSynced. Receivers tell senders to try again after ErrFull, ErrUnavailable and
 	// os.ErrClosed, the error of a Backend that is closing.
 	//
 	// A batch with a key may have no lines, if rules have dropped all its events:
@@ -55,6 +55,9 @@ type Stored struct {
 var (
 	// ErrFull says that there is no room now. It passes.
 	ErrFull = errors.New("the store is full")
+	// ErrUnavailable says that nothing can be stored until an operator or the store itself
+	// mends it.
+	ErrUnavailable = errors.New("the store is not available")
 	// ErrNotSynced says that the batch is stored, but less durably than asked.
 	ErrNotSynced = errors.New("stored, but not made durable")
 	// ErrKeyReused refuses a key that another batch has.

@@ -123,11 +123,11 @@ func (f *batcher) storeWaiting() error {
 	var giveUp <-chan time.Time
 	for wait := firstWait; ; wait = min(2*wait, maxWait) {
 		err := f.r.storeBatch(ctx, f.space)
-		if err == nil || !errors.Is(err, ErrFull) {
+		if err == nil || !errors.Is(err, ErrFull) && !errors.Is(err, ErrUnavailable) {
 			return err
 		}
 		f.r.count.add(func(s *Stats) { s.StoreRetries++ })
-		f.warn("store is full, the sender waits", "error", err)
+		f.warn("nothing can be stored now, the sender waits", "error", err)
 		select {
 		case <-time.After(wait):
 		case <-done:

@@ -204,6 +204,9 @@ func (r *Receiver) judge(err error, w *workspace) (f failure, stored bool) {
 	case errors.Is(err, ErrFull):
 		r.logSome(slog.LevelWarn, "store is full, requests are refused", "error", err)
 		return refuse(http.StatusServiceUnavailable, "the journal is full; nothing of this request was stored, send it again after 1 s"), false
+	case errors.Is(err, ErrUnavailable):
+		r.logSome(slog.LevelError, "nothing can be stored, requests are refused", "error", err)
+		return refuse(http.StatusServiceUnavailable, "the collector cannot store lines now; nothing of this request was stored, send it again; /readyz says why"), false
 	}
 	r.logSome(slog.LevelError, "store events", "events", w.batch.Records, "error", err)
 	if !errors.Is(err, ErrNotSynced) {

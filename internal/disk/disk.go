@@ -33,6 +33,8 @@ type FS interface {
 	// ErrLocked if the lock is held elsewhere, in this process or another. Close or the end
 	// of the process releases it.
 	Lock(name string, perm fs.FileMode) (Lock, error)
+	// LockDir is Lock for the folder itself. Many systems cannot.
+	LockDir(dir string) (Lock, error)
 }
 
 type Lock interface {
@@ -53,6 +55,8 @@ type File interface {
 	io.Closer
 	Sameness
 	Truncate(size int64) error
+	// TryLock takes an exclusive lock on the file until Close, as Lock does.
+	TryLock() error
 	// Sync returns when all bytes written before, and the size, are durable. After an error
 	// their fate is unknown, and a later nil says nothing about them: do not call it again.
 	Sync() error

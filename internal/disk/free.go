@@ -29,6 +29,12 @@ func Free(f *os.File, piece int64) (done bool, err error) {
 	return err != nil, err
 }
 
+// Removed reports whether f has no name any more, as far as the system tells.
+func Removed(f File) bool {
+	r, ok := f.(*realFile)
+	return ok && nameless(r.File)
+}
+
 // FreeFile is Free for a File, which is done at once if it is not Real's.
 func FreeFile(f File, piece int64) (done bool, err error) {
 	if r, ok := f.(*realFile); ok {

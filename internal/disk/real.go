@@ -13,8 +13,8 @@ import (
 
 // Real is the operating system's file system, as an FS.
 type Real struct {
-	// Owned refuses files of other users, by ErrOwner: whoever may write a folder could put
-	// them there. Those of root and of the folder's owner are opened.
+	// Owned refuses files of other users by ErrOwner, except for those of root and of the
+	// folder's owner.
 	Owned bool
 }
 
@@ -23,14 +23,14 @@ func OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return openFile(name, flag, perm)
 }
 
-func SyncData(f *os.File) error { return (&realFile{f}).Sync() }
+func SyncData(f *os.File) error { return (&realFile{File: f}).Sync() }
 
 func (r Real) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	f, err := r.openRegular(openFile, name, flag, perm)
 	if err != nil {
 		return nil, err
 	}
-	return &realFile{f}, nil
+	return &realFile{File: f}, nil
 }
 
 // OpenData opens a data file as Real{Owned: true} does.
@@ -118,12 +118,12 @@ func notFile(name string, mode fs.FileMode, cause error) error {
 	return &fs.PathError{Op: "open", Path: name, Err: err}
 }
 
-func same(f *os.File) (bool, error) {
+func same(f *os.File, stat func(string) (fs.FileInfo, error)) (bool, error) {
 	open, err := f.Stat()
 	if err != nil {
 		return false, err
 	}
-	named, err := os.Lstat(f.Name())
+	named, err := stat(f.Name())
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return false, nil
 	}
@@ -222,11 +222,62 @@ func (l heldLock) Close() error {
 	return l.File.Close()
 }
 
-func (l heldLock) Same() (bool, error) { return same(l.File) }
+func (l heldLock) Same() (bool, error) { return same(l.File, os.Lstat) }
 
-type realFile struct{ *os.File }
+// LockDir implements FS.
+func (Real) LockDir(dir string) (Lock, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := TryLock(f, true); err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "lock", Path: dir, Err: err}, f.Close())
+	}
+	return heldDir{heldLock{f}}, nil
+}
 
-func (f *realFile) Same() (bool, error) { return same(f.File) }
+type heldDir struct{ heldLock }
+
+func (l heldDir) Same() (bool, error) { return same(l.File, os.Stat) }
+
+type realFile struct {
+	*os.File
+	locked bool // written by TryLock alone
+	named       // of the system; see sameSize
+}
+
+// SameSize is f.Same and, if that is true, f.Size. It allocates nothing where it matters.
+func SameSize(f File) (same bool, size int64, err error) {
+	if r, ok := f.(*realFile); ok {
+		if same, size, ok = r.sameSize(); ok {
+			return same, size, nil
+		}
+	}
+	if same, err = f.Same(); same && err == nil {
+		size, err = f.Size()
+	}
+	return same, size, err
+}
+
+func (f *realFile) Same() (bool, error) { return same(f.File, os.Lstat) }
+
+// TryLock implements File. A lock of Windows would keep readers out.
+func (f *realFile) TryLock() error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	err := TryLock(f.File, true)
+	f.locked = err == nil
+	f.remember()
+	return err
+}
+
+func (f *realFile) Close() error {
+	if f.locked {
+		Unlock(f.File) // as of a heldLock
+	}
+	return f.File.Close()
+}
 
 func (f *realFile) Size() (int64, error) {
 	info, err := f.Stat()

@@ -38,6 +38,15 @@ func refuseOwner(name string, info fs.FileInfo, folder bool) error {
 	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("%w, %d: give it to the user of this process, %d, or move it away", ErrOwner, uid, os.Geteuid())}
 }
 
+func nameless(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 0
+}
+
 func ownerOf(info fs.FileInfo) (uid uint32, ok bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

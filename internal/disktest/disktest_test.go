@@ -176,6 +176,34 @@ func TestContract(t *testing.T) {
 				must(err)
 				must(l.Close())
 			})
+			t.Run("an open file and a folder are locked until they are closed", func(t *testing.T) {
+				f, l := create("locked", ""), func() error {
+					l, err := sys.fs.LockDir(sys.dir)
+					if err == nil {
+						defer l.Close()
+						if _, err := sys.fs.LockDir(sys.dir); !errors.Is(err, disk.ErrLocked) {
+							t.Errorf("a locked folder: %v", err)
+						}
+						if same, err := l.Same(); !same || err != nil {
+							t.Error(same, err)
+						}
+					}
+					return err
+				}
+				must(f.TryLock())
+				again, err := sys.fs.OpenFile(at("locked"), os.O_RDWR, 0)
+				must(err)
+				defer again.Close()
+				if err := again.TryLock(); !errors.Is(err, disk.ErrLocked) && runtime.GOOS != "windows" {
+					t.Error(err)
+				}
+				must(f.Close())
+				must(again.TryLock())
+				if runtime.GOOS != "windows" {
+					must(l())
+					must(l())
+				}
+			})
 			t.Run("a file and a lock know whether their name still is theirs", func(t *testing.T) {
 				f := create("mine", "x")
 				l, err := sys.fs.Lock(at("minelock"), 0o640)

@@ -30,8 +30,8 @@ type Mem struct {
 	names   map[string]*inode // what a process sees
 	durable map[string]*inode // what survives a power cut
 	pending []nameOp          // what leads from durable to names, in order
-	locks   map[string]bool
-	limit   int64 // bytes all files may hold; 0: no limit
+	locks   map[any]bool      // by name, or by *inode
+	limit   int64             // bytes all files may hold; 0: no limit
 	used    int64
 }
 
@@ -64,7 +64,7 @@ func (op nameOp) apply(names map[string]*inode) {
 }
 
 func NewMem() *Mem {
-	m := &Mem{names: map[string]*inode{}, durable: map[string]*inode{}, locks: map[string]bool{}}
+	m := &Mem{names: map[string]*inode{}, durable: map[string]*inode{}, locks: map[any]bool{}}
 	for _, root := range []string{"/", "."} {
 		n := &inode{dir: true, links: 1}
 		m.names[root], m.durable[root] = n, n
@@ -288,16 +288,32 @@ func (m *Mem) Lock(name string, perm fs.FileMode) (disk.Lock, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return m.lock(f.(*memFile))
+}
+
+// LockDir implements disk.FS.
+func (m *Mem) LockDir(dir string) (disk.Lock, error) {
+	dir = path.Clean(dir)
+	m.mu.Lock()
+	n := m.names[dir]
+	m.mu.Unlock()
+	if n == nil {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOENT}
+	}
+	return m.lock(&memFile{m: m, n: n, name: dir})
+}
+
+func (m *Mem) lock(f *memFile) (disk.Lock, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.locks[name] {
-		return nil, &fs.PathError{Op: "lock", Path: name, Err: disk.ErrLocked}
+	if m.locks[f.name] {
+		return nil, &fs.PathError{Op: "lock", Path: f.name, Err: disk.ErrLocked}
 	}
-	m.locks[name] = true
-	return &memLock{memFile: f.(*memFile), give: sync.OnceFunc(func() {
+	m.locks[f.name] = true
+	return &memLock{memFile: f, give: sync.OnceFunc(func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		delete(m.locks, name)
+		delete(m.locks, f.name)
 	})}, nil
 }
 

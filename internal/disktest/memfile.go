@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // memFile is an open file of a Mem.
@@ -15,6 +17,7 @@ type memFile struct {
 	name     string
 	writable bool
 	closed   bool // guarded by m.mu
+	locked   bool // guarded by m.mu
 }
 
 func (f *memFile) fail(op string, err error) error {
@@ -94,7 +97,20 @@ func (f *memFile) Size() (size int64, err error) {
 func (f *memFile) Close() error {
 	return f.do("close", func() error {
 		f.closed = true
+		if f.locked {
+			delete(f.m.locks, f.n)
+		}
 		f.m.unlink(f.n)
+		return nil
+	})
+}
+
+func (f *memFile) TryLock() error {
+	return f.do("lock", func() error {
+		if f.m.locks[f.n] && !f.locked {
+			return disk.ErrLocked
+		}
+		f.m.locks[f.n], f.locked = true, true
 		return nil
 	})
 }

@@ -28,6 +28,8 @@ const (
 	Missing      FindingKind = "records missing"
 	NoFooter     FindingKind = "no sound footer" // of a sealed segment, which is still read
 	Rebuilt      FindingKind = "rebuilt"         // from the other files
+	Shorter      FindingKind = "shorter than it was"
+	Longer       FindingKind = "longer than it was"
 	Swapped      FindingKind = "not the segment that the manifest lists"
 	CursorLost   FindingKind = "cursor not read"
 	Deleted      FindingKind = "deleted meanwhile"    // by retention, while the folder was read

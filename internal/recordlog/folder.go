@@ -28,11 +28,40 @@ func Lock(fsys disk.FS, dir string) (disk.Lock, error) {
 	return fsys.Lock(filepath.Join(dir, LockName), fileMode)
 }
 
+// LockFolder is Lock, and locks the folder itself too where the system can: LOCK may be
+// removed. Same then tells about the folder.
+func LockFolder(fsys disk.FS, dir string) (disk.Lock, error) {
+	file, err := Lock(fsys, dir)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := fsys.LockDir(dir)
+	switch {
+	case errors.Is(err, disk.ErrLocked):
+		return nil, errors.Join(err, file.Close())
+	case err != nil: // as on some network file systems
+		return file, nil
+	}
+	return folderLock{folder, file}, nil
+}
+
+type folderLock struct {
+	disk.Lock
+	file disk.Lock
+}
+
+func (l folderLock) Close() error { return errors.Join(l.Lock.Close(), l.file.Close()) }
+
 // InUse reports whether a process has the folder locked. A folder that does not exist is an
 // error; one without a lock file is not in use.
 func InUse(dir string) (bool, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return false, err
+	}
+	if folder, err := (disk.Real{}).LockDir(dir); errors.Is(err, disk.ErrLocked) {
+		return true, nil
+	} else if err == nil { // else folders cannot be locked here
+		folder.Close()
 	}
 	if _, err := os.Stat(filepath.Join(dir, LockName)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil // do not create it
@@ -122,17 +151,38 @@ func WriteFile(fsys disk.FS, path string, data []byte) error {
 	return fsys.SyncDir(filepath.Dir(path))
 }
 
-// Create makes or replaces the file at path, and writes h at its beginning. After an
-// error the file is gone.
+// Create makes or replaces the file at path, locks it, and writes h at its beginning. After
+// an error the file is gone, unless it is locked elsewhere.
 func Create(fsys disk.FS, path string, h Header) (disk.File, error) {
-	f, err := fsys.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
+	f, err := fsys.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode)
+	if err == nil {
+		if err = LockFile(f, path); err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create segment: %w", err)
 	}
-	if _, err := f.WriteAt(h.Append(nil), 0); err != nil {
+	size, err := f.Size()
+	if err == nil && size > 0 {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.WriteAt(h.Append(nil), 0)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("write segment header: %w", err), f.Close(), Remove(fsys, path))
 	}
 	return f, nil
+}
+
+// LockFile locks f, which is open at path. It fails only if another process has the lock:
+// some network file systems have none.
+func LockFile(f disk.File, path string) error {
+	if err := f.TryLock(); errors.Is(err, disk.ErrLocked) {
+		return fmt.Errorf("%s is written by another process: %w", path, err)
+	}
+	return nil
 }
 
 // ReadFile returns at most limit bytes of a small file.

@@ -1,0 +1,219 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
+)
+
+// ErrTakenAway is what Append's error wraps while the folder, or a file that is written, is
+// not in its place: others removed, replaced or cut it. The system goes on writing to such
+// a file without an error.
+var ErrTakenAway = errors.New("taken away from the journal")
+
+// inPlace returns why file is not in its place with at least size bytes.
+func inPlace(file disk.File, size int64) error {
+	switch same, n, err := disk.SameSize(file); {
+	case err != nil:
+		return err
+	case !same:
+		return errors.New("it was removed or replaced")
+	case n < size:
+		return fmt.Errorf("it was cut to %d of %d bytes", n, size)
+	}
+	return nil
+}
+
+// Lost returns why nothing may be stored now, as Look found. It wraps ErrTakenAway.
+func (j *Journal) Lost() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lost
+}
+
+// Look compares the folder and the files that are written with their names. It returns why
+// nothing may be stored now.
+func (j *Journal) Look() error {
+	j.mu.Lock()
+	if j.closing {
+		defer j.mu.Unlock()
+		return j.lost
+	}
+	return j.lookLocked()
+}
+
+// lookLocked releases mu.
+func (j *Journal) lookLocked() error {
+	var open []syncTask
+	for _, s := range j.segs {
+		if s.file != nil && s.syncErr == nil && !s.renaming {
+			open = append(open, syncTask{s: s, file: s.file, size: s.size})
+		}
+	}
+	j.mu.Unlock()
+	same, moved := j.lock.Same()
+	if moved == nil && !same {
+		moved = errors.New("the folder was removed or replaced; put it back or restart the collector")
+	}
+	if moved != nil {
+		moved = fmt.Errorf("%w: %w", ErrTakenAway, moved)
+	}
+	errs := make([]error, len(open))
+	for i, t := range open {
+		errs[i] = inPlace(t.file, t.size)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.moved, j.lost = moved, moved
+	for i, t := range open {
+		if t.s.file != t.file || t.s.renaming || t.s.gone { // meanwhile
+			continue
+		}
+		if t.s.away = nil; errs[i] != nil {
+			t.s.away = fmt.Errorf("%w: %s: %w", ErrTakenAway, segmentName(t.s.first, extOpen), errs[i])
+		}
+		if j.lost == nil {
+			j.lost = t.s.away
+		}
+	}
+	return j.lost
+}
+
+func (j *Journal) folderMoved() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.moved != nil
+}
+
+// Check is Look, and saves what was taken away: a file that is not in its place is written
+// again from what is still open, and later records go to a new segment. A folder that was
+// removed is made again with what is open, and one that was replaced is left alone: both
+// take a restart. The caller calls it about once a second, and not during Close.
+func (j *Journal) Check() error {
+	if j.Look() == nil {
+		return nil
+	}
+	j.acquire()
+	defer j.release()
+	j.saveTaken()
+	return j.Look()
+}
+
+// saveTaken saves what Look found away. The caller has the writer role.
+func (j *Journal) saveTaken() {
+	var away []*segment
+	j.mu.Lock()
+	moved := j.moved != nil
+	for _, s := range j.segs {
+		if s.file != nil && s.away != nil {
+			away = append(away, s)
+		}
+	}
+	j.mu.Unlock()
+	if moved {
+		if _, err := j.fs.List(j.dir); !errors.Is(err, fs.ErrNotExist) || len(away) == 0 || !disk.Removed(away[0].file) {
+			return // it is elsewhere with all that is in it
+		}
+		if err := j.fs.MkdirAll(j.dir, 0o750); err != nil {
+			j.note(err)
+			return
+		}
+	}
+	for _, s := range away {
+		if err := j.saveSegment(s); err != nil {
+			j.note(fmt.Errorf("save segment %s, which was taken away: %w", segmentName(s.first, extOpen), err))
+		}
+	}
+	if moved && j.id != "" {
+		if err := recordlog.WriteFile(j.fs, filepath.Join(j.dir, idFile), []byte(j.id+"\n")); err != nil {
+			j.note(err)
+		}
+	}
+}
+
+// saveSegment writes what s has in its open file to a file of its name. What has that name is
+// set aside.
+func (j *Journal) saveSegment(s *segment) error {
+	j.mu.Lock()
+	if j.syncer.busy { // later rounds leave it out
+		w := j.waiterLocked()
+		w.seg, w.target = s, s.end
+		j.syncer.queue.push(w)
+		j.mu.Unlock()
+		<-w.ready
+		j.mu.Lock()
+		j.releaseLocked(w)
+	}
+	file, size, away := s.file, s.size, s.away
+	j.mu.Unlock()
+	name := segmentName(s.first, extOpen)
+	f := Finding{Kind: recordlog.Gone, File: name, Detail: "written again from what was open"}
+	n, err := file.Size()
+	if err != nil {
+		return err
+	}
+	if same, err := file.Same(); err == nil && same && n < size {
+		f = Finding{Kind: recordlog.Shorter, File: name, Pos: n, Bytes: size - n, Detail: "cut by another process while it was written"}
+		j.mu.Lock()
+		s.syncErr, s.away = fmt.Errorf("make segment %s durable: %w: %w", segmentName(s.first, ""), ErrNotSynced, away), nil
+		j.mu.Unlock()
+	} else {
+		switch target, err := recordlog.MoveAside(j.fs, j.dir, name); {
+		case err == nil:
+			f.Detail += "; what was in its place is " + target
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		again, err := j.copyOpen(file, size, j.path(s.first, extOpen))
+		if err != nil {
+			return err
+		}
+		j.mu.Lock()
+		s.file, s.away, s.synced, s.named = again, nil, s.end, true
+		j.mu.Unlock()
+		if err := file.Close(); err != nil {
+			j.note(err)
+		}
+	}
+	if j.writer.seg == s {
+		j.retire() // its readers have the old file
+	} else {
+		wake(j.kick)
+	}
+	j.keep(f)
+	return nil
+}
+
+// copyOpen makes a durable file at path of the first size bytes of file.
+func (j *Journal) copyOpen(file disk.File, size int64, path string) (again disk.File, err error) {
+	again, err = j.fs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o640)
+	if err != nil {
+		return nil, err
+	}
+	if err = recordlog.LockFile(again, path); err == nil {
+		_, err = io.Copy(io.NewOffsetWriter(again, 0), io.NewSectionReader(file, 0, size))
+	}
+	if err == nil {
+		err = again.Sync()
+	}
+	if err == nil {
+		err = j.fs.SyncDir(j.dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, again.Close(), j.removeFile(path))
+	}
+	return again, nil
+}
+
+// keep reports a finding of a running journal.
+func (j *Journal) keep(f Finding) {
+	if j.o.OnFinding != nil {
+		j.o.OnFinding(f)
+	}
+}

@@ -1,0 +1,204 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
+)
+
+func synced(from, n int) Batch {
+	b := lines(from, n)
+	b.Synced = true
+	return b
+}
+
+// Whatever others do to the file that is written, the next synced batch is not acknowledged,
+// nothing more is stored until Check has saved what the descriptor has, and no acknowledged
+// line is lost.
+func TestTakenAway(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be taken away there")
+	}
+	for name, take := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"moved":   func(path string) error { return os.Rename(path, path+".elsewhere") },
+		"replaced": func(path string) error {
+			return errors.Join(os.Remove(path), os.WriteFile(path, []byte("an older one"), 0o640))
+		},
+		"linked":        func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/dev/null", path)) },
+		"with a folder": func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o750)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			var found []Finding
+			j := mustOpen(t, dir, Options{OnFinding: func(f Finding) { found = append(found, f) }})
+			mustAppend(t, j, synced(0, 2))
+			path := filepath.Join(dir, segmentName(0, extOpen))
+			testkit.OK(t, take(path))
+			if _, err := j.Append(t.Context(), synced(2, 1)); !errors.Is(err, ErrNotSynced) || !errors.Is(err, ErrTakenAway) {
+				t.Fatalf("a synced batch: %v", err)
+			}
+			if _, err := j.Append(t.Context(), lines(3, 1)); !errors.Is(err, ErrTakenAway) || errors.Is(err, ErrNotSynced) {
+				t.Fatalf("a buffered batch: %v", err)
+			}
+			if err := j.Lost(); !errors.Is(err, ErrTakenAway) {
+				t.Fatal(err)
+			}
+			testkit.OK(t, j.Check())
+			if len(found) != 1 || found[0].Kind != recordlog.Gone {
+				t.Errorf("findings %v", found)
+			}
+			mustAppend(t, j, synced(3, 1))
+			if offsets, gaps := readAll(t, j); !slices.Equal(offsets, upTo(4)) || len(gaps) > 0 {
+				t.Errorf("read %v, gaps %v", offsets, gaps)
+			}
+			testkit.OK(t, j.Close())
+			again := mustOpen(t, dir, Options{})
+			defer again.Close()
+			if offsets, gaps := readAll(t, again); !slices.Equal(offsets, upTo(4)) || len(gaps) > 0 {
+				t.Errorf("after a restart: read %v, gaps %v", offsets, gaps)
+			}
+		})
+	}
+}
+
+// A file that others cut has lost lines: that is reported, and later ones go to a new segment.
+func TestCutWhileWritten(t *testing.T) {
+	dir := t.TempDir()
+	var found []Finding
+	j := mustOpen(t, dir, Options{OnFinding: func(f Finding) { found = append(found, f) }})
+	mustAppend(t, j, synced(0, 2))
+	mustAppend(t, j, synced(2, 2))
+	path := filepath.Join(dir, segmentName(0, extOpen))
+	info, err := os.Stat(path)
+	testkit.OK(t, err)
+	testkit.OK(t, os.Truncate(path, info.Size()-5))
+	mustAppend(t, j, synced(4, 1)) // fills the hole: only checksums tell
+	testkit.OK(t, os.Truncate(path, info.Size()-5))
+	if err := j.Look(); !errors.Is(err, ErrTakenAway) {
+		t.Fatal(err)
+	}
+	testkit.OK(t, j.Check())
+	if len(found) != 1 || found[0].Kind != recordlog.Shorter {
+		t.Errorf("findings %v", found)
+	}
+	if first := mustAppend(t, j, synced(5, 1)); first != 5 {
+		t.Errorf("the next offset is %d", first)
+	}
+	j.Close()
+	again := mustOpen(t, dir, Options{})
+	defer again.Close()
+	if offsets, gaps := readAll(t, again); !slices.Equal(offsets, []uint64{0, 1, 5}) || again.Stats().MissedRecords != 3 {
+		t.Errorf("read %v, gaps %v", offsets, gaps)
+	}
+}
+
+// Close saves, too, and a file that is put back is written on.
+func TestTakenAwayAtTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	j := mustOpen(t, dir, Options{})
+	mustAppend(t, j, synced(0, 2))
+	path := filepath.Join(dir, segmentName(0, extOpen))
+	testkit.OK(t, os.Rename(path, path+".away"))
+	if err := j.Look(); err == nil {
+		t.Error("nothing is lost")
+	}
+	testkit.OK(t, os.Rename(path+".away", path))
+	testkit.OK(t, j.Look())
+	mustAppend(t, j, synced(2, 1))
+	testkit.OK(t, os.Remove(path))
+	testkit.OK(t, j.Close())
+	again := mustOpen(t, dir, Options{})
+	defer again.Close()
+	if offsets, gaps := readAll(t, again); !slices.Equal(offsets, upTo(3)) || len(gaps) > 0 {
+		t.Errorf("read %v, gaps %v", offsets, gaps)
+	}
+}
+
+// A folder that was removed is made again with what was being written, and nothing is stored
+// in it until a restart; one that was replaced is not touched.
+func TestFolderTakenAway(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "journal")
+	j := mustOpen(t, dir, Options{})
+	id := j.ID()
+	mustAppend(t, j, synced(0, 2))
+	testkit.OK(t, os.Rename(dir, dir+".away"))
+	testkit.OK(t, os.Mkdir(dir, 0o750))
+	if err := j.Check(); !errors.Is(err, ErrTakenAway) {
+		t.Fatal(err)
+	}
+	if files, err := os.ReadDir(dir); len(files) > 0 || err != nil {
+		t.Fatalf("in the other folder: %v, %v", files, err)
+	}
+	testkit.OK(t, errors.Join(os.Remove(dir), os.Rename(dir+".away", dir)))
+	testkit.OK(t, j.Check())
+	mustAppend(t, j, synced(2, 1))
+	testkit.OK(t, os.RemoveAll(dir))
+	for range 2 {
+		if err := j.Check(); !errors.Is(err, ErrTakenAway) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := j.Append(t.Context(), lines(3, 1)); !errors.Is(err, ErrTakenAway) {
+		t.Fatal(err)
+	}
+	j.Close()
+	again := mustOpen(t, dir, Options{})
+	defer again.Close()
+	if offsets, gaps := readAll(t, again); !slices.Equal(offsets, upTo(3)) || len(gaps) > 0 || again.ID() != id {
+		t.Errorf("read %v, gaps %v, identity %s, was %s", offsets, gaps, again.ID(), id)
+	}
+}
+
+// No second process may open the folder, under whatever name, and without LOCK.
+func TestTwoProcesses(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("folders cannot be locked there")
+	}
+	dir := filepath.Join(t.TempDir(), "journal")
+	j := mustOpen(t, dir, Options{})
+	defer j.Close()
+	mustAppend(t, j, synced(0, 1))
+	second := func(dir string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
+		cmd.Env = append(os.Environ(), "JOURNAL_TEST_CHILD="+dir)
+		if out, err := cmd.CombinedOutput(); err == nil || !bytes.Contains(out, []byte("in use by another process")) {
+			t.Errorf("a second process: %v, %s", err, out)
+		}
+	}
+	second(dir)
+	testkit.OK(t, os.Remove(filepath.Join(dir, recordlog.LockName)))
+	second(dir)
+	if used, err := InUse(dir); !used || err != nil {
+		t.Errorf("without LOCK in use is %v, %v", used, err)
+	}
+	testkit.OK(t, os.Rename(dir, dir+"2"))
+	second(dir + "2")
+	testkit.OK(t, os.Symlink(dir+"2", dir))
+	second(dir)
+	testkit.OK(t, os.Remove(dir))
+	mounted := t.TempDir()
+	if exec.Command("mount", "--bind", dir+"2", mounted).Run() == nil {
+		defer exec.Command("umount", mounted).Run()
+		second(mounted)
+	}
+	testkit.OK(t, os.Rename(dir+"2", dir))
+	testkit.OK(t, j.Look())
+	// The segment is locked, too.
+	f, err := disk.Real{}.OpenFile(filepath.Join(dir, segmentName(0, extOpen)), os.O_RDWR, 0)
+	testkit.OK(t, err)
+	defer f.Close()
+	if err := f.TryLock(); !errors.Is(err, disk.ErrLocked) {
+		t.Errorf("the open segment: %v", err)
+	}
+}
