@@ -35,6 +35,8 @@ type batcher struct {
 	lines int   // bytes that lines may take up now
 	extra int64 // bytes taken from the budget until the batch is stored
 	due   bool  // what is in the batch is not counted
+
+	end time.Time // of the wait for more memory; zero: it has not waited since the last event
 }
 
 // chunk prepares what a protocol gets.
@@ -105,6 +107,9 @@ func (f *batcher) store() error {
 	f.r.see(f.receiver, f.from, f.space.sender, f.space.seen(err))
 	f.space.wire.n = 0
 	f.due = false
+	if b.Records+b.RejectedTotal+b.DroppedTotal > 0 {
+		f.end = time.Time{}
+	}
 	f.r.keepRejected(f.space, f.receiver)
 	b.Reset()
 	f.space.options, f.space.stored = StoreOptions{}, Stored{}
@@ -139,11 +144,15 @@ func (f *batcher) storeWaiting() error {
 	}
 }
 
-// maxAwait is how long a connection waits for memory at most.
-const maxAwait = 5 * time.Minute
+// How long a connection waits for memory at most: for its first, and for more between two
+// events. Those that have some may wait for each other, and others for all of them.
+const (
+	maxAwait     = 5 * time.Minute
+	maxAwaitMore = 10 * time.Second
+)
 
-// await raises what the batcher holds of its share and of the budget to n bytes,
-// waiting for as long as a sender may be silent, unless there are never as many.
+// await raises what the batcher holds of its share and of the budget to n bytes. It waits,
+// at most for as long as a sender may be silent, unless there are never as many.
 func (f *batcher) await(n int64) bool {
 	if f.acquire(n) {
 		return true
@@ -152,6 +161,12 @@ func (f *batcher) await(n int64) bool {
 		defer f.space.turn.Begin()
 	}
 	end := time.Now().Add(min(f.r.opts.IdleTimeout, maxAwait))
+	if f.space.held > 0 {
+		if f.end.IsZero() {
+			f.end = time.Now().Add(min(f.r.opts.IdleTimeout, maxAwaitMore))
+		}
+		end = f.end
+	}
 	for wait := firstWait; !f.acquire(n); wait = min(2*wait, maxWait) {
 		if n > f.r.streams.Most(f.space.principal) || time.Now().After(end) {
 			f.warn("no memory is left in the budget, the connection is closed")

@@ -320,6 +320,36 @@ func testLeavesRoom(t *testing.T, burst string) {
 	})
 }
 
+// A connection in the middle of a long line, which waits for the memory of another one, is
+// closed, so that a third one is read.
+func TestLongLinesDoNotWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		r := newReceiver(t, m, Options{MaxUnpacked: 256 << 10, InFlight: 1 << 20, IdleTimeout: time.Hour, Limits: normalize.Limits{MaxEventBytes: 100 << 10}})
+		ln := newPipes()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.ServeTCP(ctx, ln) }()
+		for range 2 {
+			conn := ln.dial(t)
+			go io.WriteString(conn, strings.Repeat("x", 90<<10)) // and no end
+		}
+		synctest.Wait()
+		start := time.Now()
+		if _, err := io.WriteString(ln.dial(t), "{}\n"); err != nil {
+			t.Error(err)
+		}
+		took := time.Since(start)
+		if synctest.Wait(); took > 15*time.Second || m.count() != 1 {
+			t.Errorf("the line is read after %v, %d are stored", took, m.count())
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestTCPLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
