@@ -245,6 +245,16 @@ func TestRedteamQueries(t *testing.T) {
 	}.Report(t)
 }
 
+// listensAt returns where the target says that it listens, from the row of a name.
+func (a *target) listensAt(row, proto string) string {
+	a.t.Helper()
+	m := regexp.MustCompile(`(?m)^  ` + row + ` +(?:` + proto + ` )?([0-9.]+:[0-9]+)`).FindStringSubmatch(a.stdout.String())
+	if m == nil {
+		a.t.Fatalf("no address of %s in\n%s", row, a.stdout.String())
+	}
+	return m[1]
+}
+
 // TestRedteamPaths names tenants, indices and projects so that they might lead out of a
 // folder, or into a file that is the collector's: nothing but the files of docs/FORMAT.md is
 // written.
@@ -282,6 +292,71 @@ func TestRedteamPaths(t *testing.T) {
 	if len(others) > 0 {
 		t.Errorf("written as well: %q", others)
 	}
+}
+
+// TestRedteamFloods sends datagrams and streams of junk by syslog, lines over TCP and
+// forward, faster than they are read.
+func TestRedteamFloods(t *testing.T) {
+	how := time.Duration(testkit.Rounds(t, testkit.Redteam, 300, 6000)) * time.Millisecond
+	a := newTarget(t, "listen_tcp: \"127.0.0.1:0\"\nlisten_syslog: \"udp://127.0.0.1:0 tcp://127.0.0.1:0\"\nlisten_forward: \"tcp://127.0.0.1:0\"\n").ready()
+	junk := [][]byte{
+		[]byte("<13>1 2026-11-22T04:30:00Z h a - - - junk"), make([]byte, 60<<10), []byte("<999999>"), []byte("<13>" + strings.Repeat("[a b=\"c\"]", 6000)), {}, []byte("\xef\xbb\xbf<13>x"), []byte(strings.Repeat("<13>x\n", 9000)),
+	}
+	datagrams := &assault{conns: 4, run: func(_ net.Conn, stop <-chan struct{}) (times int) {
+		c, err := net.Dial("udp", a.listensAt("syslog", "udp"))
+		if err != nil {
+			return 0
+		}
+		defer c.Close()
+		for ; ; times++ {
+			select {
+			case <-stop:
+				return times
+			default:
+				c.Write(junk[times%len(junk)]) // what the kernel takes
+			}
+		}
+	}}
+	stream := func(row, proto string, texts ...string) *assault {
+		return &assault{conns: 20, run: func(_ net.Conn, stop <-chan struct{}) (times int) {
+			c, err := net.Dial("tcp", a.listensAt(row, proto))
+			if err != nil {
+				return 0
+			}
+			defer c.Close()
+			for ; ; times++ {
+				select {
+				case <-stop:
+					return times
+				default:
+				}
+				c.SetWriteDeadline(time.Now().Add(time.Second))
+				if _, err := io.WriteString(c, texts[times%len(texts)]); err != nil {
+					return times
+				}
+			}
+		}}
+	}
+	worst, times := time.Duration(0), int64(0)
+	for name, as := range map[string]*assault{
+		"datagrams":           datagrams,
+		"lines of junk":       stream("TCP", "tcp", strings.Repeat("junk\n", 2000), strings.Repeat("{}\n", 2000), strings.Repeat("x", 60<<10)),
+		"a line without end":  stream("TCP", "tcp", strings.Repeat("y", 60<<10)),
+		"nested without end":  stream("TCP", "tcp", strings.Repeat(`{"a":`, 12<<10)),
+		"forward, nested":     stream("forward", "tcp", strings.Repeat("\x91", 60<<10)),
+		"forward, long":       stream("forward", "tcp", "\x93\xa1t\xdd\xff\xff\xff\xff"+strings.Repeat("\x92\x00\x80", 10<<10), strings.Repeat("\x92\x00\x80", 10<<10)),
+		"forward, a long key": stream("forward", "tcp", "\x93\xdb\xff\xff\xff\xff"+strings.Repeat("t", 60<<10), strings.Repeat("t", 60<<10)),
+		"forward, small maps": stream("forward", "tcp", strings.Repeat("\x93\xa1t\x00\x80", 4000)),
+	} {
+		p99 := a.under(as, how)
+		t.Logf("%-30s %8d times, a victim's p99 %v, resident %d MiB", name, as.times.Load(), p99, residentPeak(t, a.cmd.Process.Pid)>>20)
+		worst, times = max(worst, p99), times+as.times.Load()
+	}
+	left := a.unharmed()
+	testkit.Attack{
+		Attack: "floods of datagrams, lines, syslog and forward", Times: int(times), Promised: "no victim is refused; received = the outcomes",
+		Measured: fmt.Sprintf("0 refused, p99 %v under the worst; %s", worst.Round(time.Millisecond), left),
+	}.Report(t)
 }
 
 // TestRedteamTLS holds up TLS: handshakes that stop, records that come byte by byte, clients
