@@ -114,6 +114,7 @@ func (c *Collector) queryOptions() query.Options {
 		MaxLastBytes: min(max(inFlight/2, 8<<20), 64<<20),
 		MaxLastTotal: min(max(inFlight/2, 8<<20), 128<<20),
 		SearchTime:   c.config.Timeouts.Query,
+		SearchCPU:    c.config.Timeouts.QueryCPU,
 		WriteTimeout: c.config.Timeouts.Write,
 	}
 }

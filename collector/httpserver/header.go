@@ -19,7 +19,7 @@ const (
 
 const headerMemory = "headers of requests take up as much memory as they may; send it again after 1 s"
 
-var tooManyHeaders = newRefusal(http.StatusServiceUnavailable, "unavailable", headerMemory)
+var tooManyHeaders = newRefusal(http.StatusServiceUnavailable, "service_unavailable", headerMemory)
 
 // A header is what a conn knows of the current HTTP/1 request.
 type header struct {

@@ -43,7 +43,7 @@ type Options struct {
 	// Refused gets the connections that end before Handler has a request: too many are open
 	// ("connections"), their TLS handshake fails ("tls"), they begin with a PROXY header
 	// ("protocol"), or net/http cannot read a header, which may also end early ("header").
-	// It gets requests for whose header there is no memory, too ("unavailable").
+	// It gets requests for whose header there is no memory, too ("service_unavailable").
 	Refused func(from net.Addr, reason, text string)
 }
 
@@ -169,7 +169,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	release, ok := c.headerRead(r)
 	defer release()
 	if !ok {
-		s.refused(c.RemoteAddr(), "unavailable", headerMemory)
+		s.refused(c.RemoteAddr(), "service_unavailable", headerMemory)
 		refuse(w, r, headerMemory)
 		return
 	}

@@ -29,11 +29,12 @@ type Options struct {
 	MaxLastTotal int           // most bytes that all queries with last= may hold together; more are answered 503; default 128 MiB
 	Heartbeat    time.Duration // a tail without lines sends a comment this often; default 15 s
 	SearchTime   time.Duration // a query that has searched for so long ends, the time not counted that its client took for the lines; default 2 min
+	SearchCPU    time.Duration // the same for the part of that time in which it matched lines; a tail gets a tenth of its duration more; default 30 s
 	WriteTimeout time.Duration // a client that takes nothing for so long is cut off; default 30 s
 }
 
 func (o *Options) check() error {
-	if min(o.MaxQueries, o.MaxTails, o.MaxLast, o.MaxLastBytes, o.MaxLastTotal) < 0 || min(o.Heartbeat, o.SearchTime, o.WriteTimeout) < 0 {
+	if min(o.MaxQueries, o.MaxTails, o.MaxLast, o.MaxLastBytes, o.MaxLastTotal) < 0 || min(o.Heartbeat, o.SearchTime, o.SearchCPU, o.WriteTimeout) < 0 {
 		return errors.New("query options: a limit or a time is negative; use 0 for the default")
 	}
 	o.MaxQueries = cmp.Or(o.MaxQueries, 12)
@@ -43,6 +44,7 @@ func (o *Options) check() error {
 	o.MaxLastTotal = cmp.Or(o.MaxLastTotal, 128<<20)
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	o.SearchTime = cmp.Or(o.SearchTime, 2*time.Minute)
+	o.SearchCPU = cmp.Or(o.SearchCPU, 30*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	if o.Admission == nil {
 		o.Admission = admission.New()

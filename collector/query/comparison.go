@@ -48,6 +48,11 @@ func (c *comparison) positive(o op) (*node, error) {
 		}
 		o, value = opPrefix, head
 	}
+	if c.field == (field{id: fieldAttrs}) {
+		if c.scans++; c.scans > MaxScans {
+			return nil, c.fail(c.at, fmt.Sprintf("comparison %d with all attributes", c.scans), fmt.Sprintf("at most %d: name the attributes, or search for texts without attrs~", MaxScans))
+		}
+	}
 	switch {
 	case o == opContains && value == "":
 		return nil, c.fail(c.at, `""`, "a text that is not empty")

@@ -15,11 +15,19 @@ import (
 type found struct {
 	scanned uint64 // lines looked at, or passed over by their frame's time
 	matched uint64
-	missing uint64       // records that are gone
-	gap     *journal.Gap // the first of them
-	reached uint64       // offset of the line that would have come next
+	missing uint64        // records that are gone
+	gap     *journal.Gap  // the first of them
+	reached uint64        // offset of the line that would have come next
+	away    time.Duration // from the lines: to read them, and until it was the query's turn
 
 	at *admission.Turn // to look at lines; nil: nobody else has to
+}
+
+// wait has the query wait for its turn.
+func (f *found) wait(turn func()) {
+	begin := time.Now()
+	turn()
+	f.away += time.Since(begin)
 }
 
 // find hands every line of the offsets [from, end) that matches q to emit, in
@@ -47,7 +55,9 @@ func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, em
 		if err := alive(); err != nil {
 			return err
 		}
+		begin := time.Now()
 		frame, ok, err := r.TryNext()
+		f.away += time.Since(begin)
 		var gap *journal.Gap
 		switch {
 		case errors.As(err, &gap):
@@ -89,7 +99,7 @@ const tickBytes = 64 << 10
 func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint64, []byte) (bool, error), between func() error) (more bool, err error) {
 	offset, lines := frame.First, frame.Lines
 	if f.at != nil {
-		f.at.Begin()
+		f.wait(f.at.Begin)
 		defer f.at.End()
 	}
 	if !q.mayMatch(lines) {
@@ -103,7 +113,7 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 			looked = 0
 			f.reached = offset
 			if f.at != nil {
-				f.at.Yield()
+				f.wait(f.at.Yield)
 			}
 			if err := between(); err != nil {
 				return false, err

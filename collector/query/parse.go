@@ -28,6 +28,7 @@ type parser struct {
 	now   time.Time
 	depth int
 	terms int
+	scans int // of the terms
 }
 
 const expectedTerm = `a text, a comparison such as level>=warn, "not" or "("`

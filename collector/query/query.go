@@ -13,6 +13,7 @@ const (
 	MaxLength = 8 << 10 // bytes
 	MaxDepth  = 100     // parentheses and negations inside each other
 	MaxTerms  = 512     // comparisons and texts
+	MaxScans  = 64      // of them, those that compare with all attributes, each in a pass of its own
 	MaxName   = 256     // bytes of a field's name
 )
 

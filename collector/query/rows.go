@@ -48,10 +48,10 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 	}
 	out := &rows{
 		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
+		api:    a,
 		end:    end,
 		next:   end,
 		begun:  time.Now(),
-		most:   a.o.SearchTime,
 	}
 	out.turn.Use(a.o.Admission.CPU, a.principal(r))
 	out.at = &out.turn
@@ -80,6 +80,9 @@ func (a *API) writeFirst(ctx context.Context, out *rows, req request, from uint6
 	}, func() error { return out.tick(flushEvery) })
 	if err != nil {
 		out.next = max(from, out.reached)
+	}
+	if limit := (*limitError)(nil); errors.As(err, &limit) {
+		limit.error = fmt.Errorf("%w; lines from offset %d on were not searched", limit.error, out.next)
 	}
 	return err
 }
@@ -118,19 +121,23 @@ type limitError struct{ error }
 type rows struct {
 	stream
 	found
-	end    uint64 // of the snapshot
-	next   uint64
-	begun  time.Time
-	waited time.Duration // of the time since, for the client
-	most   time.Duration // all other time that there may be
+	api   *API
+	end   uint64 // of the snapshot
+	next  uint64
+	begun time.Time
 }
 
 // tick sends what waits if nothing was sent for the time given, and fails when
-// the time to search is over.
+// the time to search is over. No clock tells the processor time of a goroutine: what is
+// taken for it is the time in which it neither read nor waited for its turn or its client.
 func (o *rows) tick(every time.Duration) error {
 	now := time.Now()
-	if now.Sub(o.begun)-o.waited > o.most {
-		return &limitError{fmt.Errorf("this query has searched for %v, which is the limit; narrow it by since and until", o.most)}
+	searching := now.Sub(o.begun) - o.waited
+	if most := o.api.o.SearchTime; searching > most {
+		return &limitError{fmt.Errorf("this query has searched for %v, which is the limit (timeouts.query); narrow it by since and until", most)}
+	}
+	if most := o.api.o.SearchCPU; searching-o.away > most {
+		return &limitError{fmt.Errorf("this query has used the processor for %v, which is the limit (timeouts.query_cpu); narrow it by since and until, or use fewer terms", most)}
 	}
 	last := o.flushed
 	if !o.started {
@@ -155,10 +162,7 @@ func (o *rows) flush() error {
 		h.Set("Rollway-End", strconv.FormatUint(o.end, 10))
 		h.Set("Trailer", "Rollway-Scanned, Rollway-Matched, Rollway-Next, Rollway-Missing, Rollway-Error")
 	}
-	begin := time.Now()
-	err := o.stream.flush()
-	o.waited += time.Since(begin)
-	return err
+	return o.stream.flush()
 }
 
 // finish ends the answer, err being why it ends early.

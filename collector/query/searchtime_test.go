@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,5 +95,64 @@ func TestSearchEndsWithItsClient(t *testing.T) {
 	_, stats := searched(t, m, Options{}, ctx, "", gone)
 	if line := len(testLine(0, "INFO", "line")); stats.Scanned > 4*tickBytes/uint64(line) {
 		t.Errorf("%d of %d lines were looked at", stats.Scanned, many)
+	}
+}
+
+// A query that has matched lines for SearchCPU ends, and says what it has not searched.
+// Neither the time to read lines nor that of its client counts.
+func TestSearchCPU(t *testing.T) {
+	m := newStore(t)
+	line := `{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"m","attrs":{"a":"` + strings.Repeat("x", 10_000) + `"}}`
+	const lines = 2000
+	for range lines / 10 {
+		m.add(t, slices.Repeat([]string{line}, 10)...)
+	}
+	q := url.QueryEscape("not (" + strings.TrimSuffix(strings.Repeat("attrs~xyz or ", MaxScans), " or ") + ")")
+	w, stats := searched(t, m, Options{SearchCPU: 20 * time.Millisecond}, t.Context(), "q="+q, func() {})
+	next, err := strconv.Atoi(w.Header().Get("Rollway-Next"))
+	if text := w.Header().Get("Rollway-Error"); err != nil || next == 0 || next >= lines || stats.Scanned > uint64(next) || strings.Count(w.Body.String(), "\n") != next ||
+		!strings.Contains(text, "used the processor for 20ms") || !strings.Contains(text, fmt.Sprintf("lines from offset %d on were not searched", next)) {
+		t.Errorf("next %d, %v, scanned %d: %q", next, err, stats.Scanned, text)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m := newStore(t)
+		m.before = func(uint64) error { time.Sleep(time.Second); return nil }
+		numbered(t, m, 100, 10)
+		w, _ := searched(t, m, Options{SearchCPU: time.Second}, t.Context(), "", func() { time.Sleep(time.Second) })
+		if w.Header().Get("Rollway-Error") != "" || w.Header().Get("Rollway-Next") != "100" {
+			t.Errorf("%v", w.Header())
+		}
+	})
+}
+
+// So does a tail; while lines cost it less than a tenth of its time it goes on.
+func TestTailCPU(t *testing.T) {
+	m := newStore(t)
+	line := `{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"m","attrs":{"a":"` + strings.Repeat("x", 10_000) + `"}}`
+	for range 200 {
+		m.add(t, slices.Repeat([]string{line}, 10)...)
+	}
+	a, err := over(m, Options{SearchCPU: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	w := httptest.NewRecorder()
+	a.ServeTail(w, httptest.NewRequest("GET", "/api/tail?from=0&q="+url.QueryEscape(strings.TrimSuffix(strings.Repeat("attrs~xyz or ", MaxScans), " or ")), nil))
+	if !strings.Contains(w.Body.String(), "event: end\ndata: {\"reason\":\"this tail has used the processor for ") {
+		t.Errorf("%.300s", w.Body.String())
+	}
+}
+
+// What compares with all attributes reads each line again for each term.
+func TestMaxScans(t *testing.T) {
+	if _, err := Parse(strings.Repeat("attrs~x ", MaxScans) + "attrs!~x"); err == nil || !strings.Contains(err.Error(), "at most 64: name the attributes") {
+		t.Errorf("one more: %v", err)
+	}
+	if _, err := Parse(strings.Repeat("attrs~x ", MaxScans) + "attrs.a~x attrs=* x y"); err != nil {
+		t.Error(err)
+	}
+	if _, err := Parse(strings.Repeat("attrs~x or ", 480) + "x"); err == nil {
+		t.Error("480 comparisons with all attributes are taken")
 	}
 }

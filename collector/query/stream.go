@@ -21,6 +21,7 @@ type stream struct {
 	buf     []byte         // not sent yet
 	started bool           // status and headers are sent
 	flushed time.Time      // when something was sent last
+	waited  time.Duration  // for the client
 }
 
 // clientError is a failure to reach the client.
@@ -32,6 +33,8 @@ func (e *clientError) Unwrap() error { return e.err }
 // flush sends what is gathered, at least the headers. The server takes the
 // deadline off again when the request ends.
 func (s *stream) flush() error {
+	begin := time.Now()
+	defer func() { s.waited += time.Since(begin) }()
 	if s.turn.Suspend() {
 		defer s.turn.Begin()
 	}

@@ -59,7 +59,7 @@ func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Accel-Buffering", "no") // a proxy in between passes lines on at once
 	t := &tail{
 		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
-		api:    a, query: req.query, reader: reader, told: from,
+		api:    a, query: req.query, reader: reader, told: from, begun: time.Now(),
 	}
 	t.turn.Use(a.o.Admission.CPU, a.principal(r))
 	t.buf = fmt.Appendf(t.buf, "retry: 2000\n: tail from offset %d\n\n", from)
@@ -102,6 +102,8 @@ type tail struct {
 	reader   reader
 	told     uint64 // the client knows of everything before this offset
 	failures int    // of the reader, in a row
+	begun    time.Time
+	matching time.Duration // lines, without the time that the client took
 }
 
 // Errors of the reader may pass, or turn into a gap: so many are waited out.
@@ -212,6 +214,7 @@ func (t *tail) failed(ctx context.Context, err error) error {
 // frame gathers an event for each line of f that matches.
 func (t *tail) frame(ctx context.Context, f journal.Frame) error {
 	n := found{at: &t.turn}
+	begin, waited := time.Now(), t.waited
 	_, err := t.query.findIn(f, math.MaxUint64, &n, func(offset uint64, line []byte) (bool, error) {
 		t.appendID(offset)
 		t.buf = append(t.buf, "data: "...)
@@ -224,6 +227,10 @@ func (t *tail) frame(ctx context.Context, f journal.Frame) error {
 	}, func() error { return context.Cause(ctx) })
 	t.api.stats.scanned.Add(n.scanned)
 	t.api.stats.matched.Add(n.matched)
+	t.matching += time.Since(begin) - n.away - (t.waited - waited)
+	if err == nil && t.matching > t.api.o.SearchCPU+time.Since(t.begun)/10 {
+		err = fmt.Errorf("this tail has used the processor for %v, which is the limit (timeouts.query_cpu, and a tenth of its duration); use fewer terms", t.matching.Round(time.Millisecond))
+	}
 	return err
 }
 
