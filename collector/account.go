@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/rollway/rollway/collector/deadletter"
 	"github.com/rollway/rollway/collector/ledger"
 	"github.com/rollway/rollway/collector/receiver"
 )
@@ -42,8 +43,13 @@ func (c *Collector) takeLedger() ledger.Ledger {
 	for i := range sinks {
 		sinks[i].Pending = j.Next - sinks[i].At
 	}
+	var d deadletter.Stats
+	if c.rejected != nil {
+		d = c.rejected.Stats()
+	}
 	return ledger.Ledger{
-		Journal: c.journal.ID(), Began: c.began, Taken: time.Now(),
+		DeadLetters: ledger.DeadLetters{Start: d.Start, Rejected: d.Rejected, Kept: d.Kept, Pending: d.Pending, Dropped: d.Dropped},
+		Journal:     c.journal.ID(), Began: c.began, Taken: time.Now(),
 		Received: before.Received, Outcomes: outcomes(&before), Rejected: before.Rejected,
 		InHand:       after.Stored + after.Duplicate + uint64(after.Storing) - before.Stored - before.Duplicate,
 		FirstAtStart: r.First, Start: r.Next, First: j.First, Next: j.Next,

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/deadletter"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
@@ -53,8 +53,8 @@ func errorOfStore(err error) error {
 func (c backend) Policy() *receiver.Policy { return &c.state.Load().policy }
 
 // Reject keeps rejected events as dead letters, if the configuration says so.
-func (c backend) Reject(path, tenant string, received time.Time, b *normalize.Batch) {
+func (c backend) Reject(o receiver.Origin, b *normalize.Batch) {
 	if c.rejected != nil {
-		c.rejected.Add(path, tenant, received, b)
+		c.rejected.Add(deadletter.Origin(o), b)
 	}
 }

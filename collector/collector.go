@@ -38,7 +38,7 @@ type Collector struct {
 	listeners []listener   // besides these
 	journal   *journal.Journal
 	receiver  *receiver.Receiver
-	rejected  *deadletter.Queue // nil: not kept
+	rejected  *deadletter.Store // nil: not kept
 	api       *query.API
 	server    *httpserver.Server
 	admission *admission.Controller

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/rollway/rollway/collector/access"
 	"github.com/rollway/rollway/collector/endpoints"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/receiver/elastic"
@@ -22,6 +23,7 @@ var ownEndpoints = []struct{ pattern, does string }{
 	{"POST /api/logs", "take events: a JSON object, an array of them, or one per line; plain or packed"},
 	{"GET  /api/query", "find lines: ?q=EXPRESSION&since=1h&until=…&limit=N or &last=N"},
 	{"GET  /api/tail", "follow lines as server-sent events: ?q=EXPRESSION"},
+	{"GET  /api/rejected", "read rejected events: ?reason=&receiver=&tenant=&text=&since=&until=&limit=N or &last=N"},
 	{"GET  /api/clients", "who sends what: requests, events, bytes, refusals and the last error of each client"},
 	{"GET  /api/ledger", "what became of each event since the start, as counted; 'rollway reconcile' compares it with the journal"},
 	{"GET  /metrics", "figures for Prometheus"},
@@ -43,6 +45,7 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	c.routeReceivers(take)
 	// These set deadlines of their own.
 	mux.Handle("/api/query", c.measured("/api/query", 0, reading(http.HandlerFunc(c.api.ServeQuery))))
+	mux.Handle(rejectedPath, c.measured(rejectedPath, 0, reading(http.HandlerFunc(c.serveRejected))))
 	mux.Handle(tailPath, c.measured(tailPath, 0, reading(http.HandlerFunc(c.api.ServeTail))))
 	route("/api/clients", reading(readOnly(http.HandlerFunc(c.serveClients))))
 	route("/api/ledger", reading(readOnly(http.HandlerFunc(c.serveLedger))))
@@ -113,6 +116,27 @@ func indexOnly(next http.Handler) http.Handler {
 // they sent.
 func (c *Collector) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"status": "alive", "journal": c.journal.ID()})
+}
+
+const rejectedPath = "/api/rejected"
+
+// serveRejected shows who may read the dead letters of its tenant. To mark them as replayed
+// takes the right to write, too.
+func (c *Collector) serveRejected(w http.ResponseWriter, r *http.Request) {
+	right := access.Read
+	if r.Method == http.MethodPost {
+		right = access.Write
+	}
+	token, err := c.state.Load().identify(r, right)
+	if err != nil {
+		writeRefusal(w, err)
+		return
+	}
+	tenant := ""
+	if token != nil {
+		tenant = token.Tenant()
+	}
+	c.api.ServeRejected(w, r, c.rejected, tenant)
 }
 
 func (c *Collector) serveReady(w http.ResponseWriter, _ *http.Request) {

@@ -43,6 +43,9 @@ func (c *Collector) listen() (err error) {
 // JournalFolder returns the folder of the journal in the data folder.
 func JournalFolder(data string) string { return filepath.Join(data, "journal") }
 
+// RejectedFolder returns the folder of dead letters in the data folder.
+func RejectedFolder(data string) string { return filepath.Join(data, "rejected") }
+
 func (c *Collector) openJournal() (err error) {
 	o := &c.config.Journal
 	c.journal, err = journal.Open(JournalFolder(c.config.Data), journal.Options{
@@ -62,14 +65,15 @@ func (c *Collector) openJournal() (err error) {
 	return nil
 }
 
-// openRejected opens the file of rejected events, if there is to be one.
+// openRejected opens the store of rejected events, if they are to be kept.
 func (c *Collector) openRejected() (err error) {
 	size := int64(c.config.Rejected.KeepSize)
 	if size == 0 {
 		return nil
 	}
-	c.rejected, err = deadletter.Open(filepath.Join(c.config.Data, "rejected"), size, func(err error) {
-		c.log.Error("rejected events are not kept", "error", err)
+	c.rejected, err = deadletter.Open(RejectedFolder(c.config.Data), deadletter.Options{
+		MaxBytes: size,
+		OnError:  func(err error) { c.log.Error("rejected events: " + err.Error()) },
 	})
 	return err
 }

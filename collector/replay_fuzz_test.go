@@ -23,7 +23,7 @@ import (
 // keeping is a Backend of functions.
 type keeping struct {
 	add  func(*normalize.Batch)
-	keep func(receiver, tenant string, at time.Time, b *normalize.Batch)
+	keep func(o receiver.Origin, b *normalize.Batch)
 }
 
 func (keeping) Policy() *receiver.Policy { return new(receiver.Policy) }
@@ -33,8 +33,8 @@ func (k keeping) Store(_ context.Context, b *normalize.Batch, _ receiver.StoreOp
 	return receiver.Stored{}, nil
 }
 
-func (k keeping) Reject(receiver, tenant string, at time.Time, b *normalize.Batch) {
-	k.keep(receiver, tenant, at, b)
+func (k keeping) Reject(o receiver.Origin, b *normalize.Batch) {
+	k.keep(o, b)
 }
 
 // rejectedBy sends body to the receiver at path, with limits, and returns the lines that
@@ -42,12 +42,12 @@ func (k keeping) Reject(receiver, tenant string, at time.Time, b *normalize.Batc
 // no bytes has no dead letter.
 func rejectedBy(t *testing.T, path, contentType string, body []byte, limits normalize.Limits) (lines []string, deadLetters []deadletter.Entry, rejected int) {
 	t.Helper()
-	keep := func(receiver, _ string, at time.Time, b *normalize.Batch) {
+	keep := func(o receiver.Origin, b *normalize.Batch) {
 		rejected += b.RejectedTotal
 		for i := range b.DeadLetters() {
 			l := &b.DeadLetters()[i]
 			around := string(b.Context(l))
-			deadLetter := deadletter.Entry{Time: at, Receiver: receiver, Reason: l.Reason, Event: string(b.Text(l)), Cut: l.Cut, Whole: l.Whole, ContextCut: l.ContextCut}
+			deadLetter := deadletter.Entry{Time: o.Time, Receiver: o.Receiver, Count: uint64(l.Count), Reason: l.Reason, Event: string(b.Text(l)), Cut: l.Cut, Whole: l.Whole, ContextCut: l.ContextCut}
 			if l.HasContext {
 				deadLetter.Context = &around
 			}
@@ -69,7 +69,7 @@ func rejectedBy(t *testing.T, path, contentType string, body []byte, limits norm
 			forward.Protocol{}.Open().Decode(c) // an error ends it, after what it has taken
 		}
 		add(batch)
-		keep(path, "", c.Received, batch)
+		keep(receiver.Origin{Receiver: path, Time: c.Received}, batch)
 		return lines, deadLetters, rejected
 	}
 	r := receiver.New(keeping{add, keep}, receiver.Options{Limits: limits, KeepRejected: 1 << 30})
@@ -136,7 +136,7 @@ func FuzzDeadLetters(f *testing.F) {
 			}
 			if l.Reason == normalize.ReasonTooLarge {
 				for line := range strings.Lines(string(reread.Lines(l))) {
-					got = append(got, line)
+					got = append(got, slices.Repeat([]string{line}, int(l.Count))...)
 				}
 			}
 		}

@@ -66,11 +66,7 @@ func (c *Collector) readers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, err := c.state.Load().identify(r, access.Read)
 		if err != nil {
-			refusal := err.(*receiver.Refusal)
-			if refusal.Code == http.StatusUnauthorized {
-				w.Header().Set("WWW-Authenticate", "Bearer")
-			}
-			writeJSON(w, refusal.Code, map[string]any{"error": refusal.Text})
+			writeRefusal(w, err)
 			return
 		}
 		switch conn := admission.ConnOf(r.Context()); {
@@ -84,4 +80,13 @@ func (c *Collector) readers(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// writeRefusal answers a request with an error of identify.
+func writeRefusal(w http.ResponseWriter, err error) {
+	refusal := err.(*receiver.Refusal)
+	if refusal.Code == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	writeJSON(w, refusal.Code, map[string]any{"error": refusal.Text})
 }

@@ -52,7 +52,7 @@ func (b *backend) Store(ctx context.Context, batch *normalize.Batch, o receiver.
 
 func (b *backend) Policy() *receiver.Policy { return &b.policy }
 
-func (b *backend) Reject(string, string, time.Time, *normalize.Batch) {}
+func (b *backend) Reject(receiver.Origin, *normalize.Batch) {}
 
 // sender is one that may send what it likes, and has a tenant.
 type sender struct {

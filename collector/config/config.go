@@ -96,7 +96,7 @@ type Journal struct {
 
 // Rejected configures the dead letter queue.
 type Rejected struct {
-	KeepSize Size `key:"keep_size" default:"64MiB" range:"1MiB 1TiB or 0"` // bytes kept, the oldest are removed first; 0: none
+	KeepSize Size `key:"keep_size" default:"64MiB" range:"1MiB 1TiB or 0"` // bytes kept; beyond, the oldest of the tenant with the most are removed; 0: none
 }
 
 // Forward configures the credentials of clients of the Fluent forward protocol.

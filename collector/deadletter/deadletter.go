@@ -1,174 +1,252 @@
-// Package deadletter keeps events that the collector has rejected, to be read and
-// sent again. They are lines of a file, bounded by dropping the oldest.
+// Package deadletter stores events that the collector has rejected, to be read and sent
+// again.
+//
+//  1. [Store.Add] copies what is kept and returns: one goroutine writes it. Between them
+//     wait at most 4 MiB, shared as below; what has no room there is dropped.
+//  2. Events that are alike (of one principal, receiver, reason, text and context) are one
+//     dead letter with a count, as long as it is among the newest ones of its principal
+//     and reason, and of this process.
+//  3. While there is room anybody may use it. Beyond, the oldest file goes of the reason
+//     with the most bytes of the principal with the most.
+//  4. In Stats, Start + Rejected = Kept + the sum of Dropped + Pending, at any moment.
+//  5. What is no regular file is neither opened nor written through.
+//
+// The files are described in docs/FORMAT.md.
 package deadletter
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/ulid"
-	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/disk"
 )
 
-// Name is the file that entries are written to. Older files are beside it, with the
-// time in their names.
-const Name = "rejected.ndjson"
-
-// files is how many files the bytes of a Queue are spread over. One at a time is
-// dropped.
-const files = 8
-
-// MaxBatch is how many bytes of the events of one batch a Queue should get.
+// MaxBatch is how many bytes of the events of one batch a Store should get.
 const MaxBatch = 1 << 20
 
-// Entry is one line of the file.
-type Entry struct {
-	ID       string    `json:"id,omitempty"`       // a ULID, the key under which it is sent again
-	Time     time.Time `json:"time"`               // of the rejection
-	Receiver string    `json:"receiver"`           // where the event came in: a path or a protocol
-	Tenant   string    `json:"tenant,omitempty"`   // whose it was
-	Reason   string    `json:"reason"`             // see package normalize
-	Detail   string    `json:"detail,omitempty"`   // what was found and what was expected
-	Cut      bool      `json:"cut,omitempty"`      // Event is the beginning only
-	Event    string    `json:"event,omitempty"`    // as it was sent
-	Base64   string    `json:"base64,omitempty"`   // the same if it is not UTF-8
-	Withheld bool      `json:"withheld,omitempty"` // Event is not kept, as rules redact events
-	Whole    bool      `json:"whole,omitempty"`    // Event is a request, in which no events could be found
+const (
+	maxHeld      = 4 << 20 // bytes between Add and the files
+	itemSize     = 512     // bytes of an item besides its events
+	closeTimeout = 5 * time.Second
+)
 
-	// What Event shared with others, or came in, as its receiver needs it to read it
-	// again: labels, a tag. Nil: nothing.
-	Context       *string `json:"context,omitempty"`
-	ContextBase64 string  `json:"context_base64,omitempty"` // the same if it is not UTF-8
-	ContextCut    bool    `json:"context_cut,omitempty"`    // there was some, too large to be kept
+// Reasons for which a rejected event has no dead letter, or no longer.
+const (
+	DroppedLimit = "limit" // its request had too many, or it has no text
+	DroppedQueue = "queue" // too much was waiting to be written
+	DroppedDisk  = "disk"  // a file could not be written
+	DroppedQuota = "quota" // it went for newer ones
+)
+
+// A Store is a folder of dead letters. It is safe for concurrent use. The caller of Open
+// closes it.
+type Store struct {
+	dir     string
+	max     int64 // bytes of all files, each at least floor
+	floor   int64
+	fs      disk.FS
+	onError func(error)
+	work    chan struct{} // something is in waiting, or the Store is closing
+	done    chan struct{} // closed when run returns
+
+	mu      sync.Mutex
+	closing bool              // Close was called; guarded by mu
+	ended   bool              // run has returned, or will without looking again; guarded by mu
+	waiting []item            // guarded by mu
+	forget  []string          // ids that get no more events; guarded by mu
+	held    int               // bytes of items that are not settled; guarded by mu
+	heldBy  map[string]int    // the same by principal; guarded by mu
+	stats   Stats             // guarded by mu
+	groups  map[string]*group // by their names; run changes it, with mu held
+	sizes   map[string]int64  // bytes by principal, as it is in names; likewise
+	total   int64             // their sum; likewise
+
+	ids     ulid.Source
+	touched []*group // with something to write; owned by run
+	buf     []byte   // owned by run
 }
 
-// Text returns the event.
-func (l *Entry) Text() ([]byte, error) { return decode(l.Event, l.Base64) }
-
-// ContextBytes returns the context; nil: there is none.
-func (l *Entry) ContextBytes() ([]byte, error) {
-	switch {
-	case l.ContextBase64 != "":
-		return decode("", l.ContextBase64)
-	case l.Context != nil:
-		return []byte(*l.Context), nil
-	}
-	return nil, nil
+// item is what one Add has left.
+type item struct {
+	Origin
+	batch *normalize.Batch
+	size  int
 }
 
-func decode(text, encoded string) ([]byte, error) {
-	if encoded == "" {
-		return []byte(text), nil
-	}
-	return base64.StdEncoding.DecodeString(encoded)
-}
-
-// A Queue is the file of dead letters. It is safe for concurrent use.
-type Queue struct {
-	file *file.File
-
-	mu  sync.Mutex
-	buf bytes.Buffer // guarded by mu
-	ids ulid.Source
-	s   Stats // guarded by mu
-}
-
-// Stats are counts since Open. Rejected events that are not Kept are Lost: the file
-// could not be written, or a batch had too many bytes of them.
+// Stats count events. All but Kept, Bytes and Pending only rise.
 type Stats struct {
-	Kept, Lost uint64
+	Start    uint64            // that dead letters were of when the Store was opened
+	Rejected uint64            // given to Add
+	Kept     uint64            // that dead letters are of now
+	Dropped  map[string]uint64 // by reason, those of Start too
+	Pending  uint64            // not written yet
+	Bytes    int64             // that the files take up
 }
 
-// Open opens the file in dir, and makes dir if it is missing. All files together have
-// at most maxBytes, which are at least 1 MiB. onError, unless it is nil, gets the errors
-// of later writes.
-func Open(dir string, maxBytes int64, onError func(error)) (*Queue, error) {
-	if maxBytes < 1<<20 {
-		return nil, fmt.Errorf("dead letters: %d bytes are too few, at least 1 MiB is needed", maxBytes)
-	}
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return nil, fmt.Errorf("dead letters: %w", err)
-	}
-	f, err := file.Open(filepath.Join(dir, Name), file.Options{MaxSize: maxBytes / files, KeepSize: maxBytes, OnError: onError})
-	if err != nil {
-		return nil, fmt.Errorf("dead letters: %w", err)
-	}
-	return &Queue{file: f}, nil
+// Options of a Store.
+type Options struct {
+	MaxBytes int64       // of all files together; at least 1 MiB
+	OnError  func(error) // gets what is wrong with files; nil: nobody does
+	Disk     disk.FS     // default disk.Real
 }
 
-// Add adds the dead letters of a batch.
-func (q *Queue) Add(receiver, tenant string, received time.Time, batch *normalize.Batch) {
-	if batch.RejectedTotal == 0 {
+// Open opens the store in dir, which it creates if necessary.
+func Open(dir string, o Options) (*Store, error) {
+	if o.MaxBytes < 1<<20 {
+		return nil, fmt.Errorf("dead letters: %d bytes are too few, at least 1 MiB is needed", o.MaxBytes)
+	}
+	s := &Store{
+		dir: dir, max: o.MaxBytes, floor: max(4<<10, o.MaxBytes/4096), fs: o.Disk, onError: o.OnError,
+		work: make(chan struct{}, 1), done: make(chan struct{}),
+		heldBy: map[string]int{}, groups: map[string]*group{}, sizes: map[string]int64{},
+		stats: Stats{Dropped: map[string]uint64{DroppedLimit: 0, DroppedQueue: 0, DroppedDisk: 0, DroppedQuota: 0}},
+	}
+	if s.fs == nil {
+		s.fs = disk.Real{}
+	}
+	if s.onError == nil {
+		s.onError = func(error) {}
+	}
+	if err := s.recover(); err != nil {
+		return nil, fmt.Errorf("dead letters: %w", err)
+	}
+	go s.run()
+	return s, nil
+}
+
+// Add takes the dead letters of a batch. It never waits for the disk.
+func (s *Store) Add(o Origin, batch *normalize.Batch) {
+	n := uint64(batch.RejectedTotal)
+	if n == 0 {
 		return
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	kept := q.encodeLocked(receiver, tenant, received, batch)
-	if kept > 0 {
-		if _, err := q.file.Write(q.buf.Bytes()); err != nil {
-			kept = 0 // onError has got the error
-		}
+	letters, size := batch.DeadLetters(), batch.HeldRejected()+itemSize
+	s.mu.Lock()
+	s.stats.Rejected += n
+	reason := ""
+	switch {
+	case len(letters) == 0:
+		reason = DroppedLimit
+	case s.closing || !s.fitsLocked(o.principal(), size):
+		reason = DroppedQueue
 	}
-	q.s.Kept += kept
-	q.s.Lost += uint64(batch.RejectedTotal) - kept
-	if q.buf.Cap() > 4*MaxBatch {
-		q.buf = bytes.Buffer{}
+	if reason != "" {
+		s.stats.Dropped[reason] += n
+		s.mu.Unlock()
+		return
 	}
+	s.held += size
+	s.heldBy[o.principal()] += size
+	s.stats.Pending += n
+	s.mu.Unlock()
+	it := item{o, batch.CloneRejected(), size}
+	s.mu.Lock()
+	ended := s.ended
+	if !ended {
+		s.waiting = append(s.waiting, it)
+	}
+	s.mu.Unlock()
+	if ended {
+		s.settle(n, DroppedQueue)
+		return
+	}
+	s.wake()
 }
 
-// encodeLocked puts the lines of a batch into buf and returns how many there are.
-func (q *Queue) encodeLocked(receiver, tenant string, received time.Time, batch *normalize.Batch) uint64 {
-	q.buf.Reset()
-	lines := json.NewEncoder(&q.buf)
-	lines.SetEscapeHTML(false)
-	list := batch.DeadLetters()
-	for i := range list {
-		l := &list[i]
-		e := Entry{Time: received, Receiver: receiver, Tenant: tenant, Reason: l.Reason, Detail: l.Detail, Cut: l.Cut, Withheld: l.Withheld}
-		e.ID = string(q.ids.Append(nil, received))
-		if !l.Withheld {
-			e.setTexts(l, batch)
-		}
-		lines.Encode(&e) // never fails: all of it is text
+// fitsLocked reports whether a principal may have n bytes more waiting. In the second half
+// of the room each has an equal share, and one is left for a newcomer.
+func (s *Store) fitsLocked(principal string, n int) bool {
+	if s.held+n <= maxHeld/2 {
+		return true
 	}
-	return uint64(len(list))
+	users := len(s.heldBy) + 1
+	if s.heldBy[principal] == 0 {
+		users++
+	}
+	return s.held+n <= maxHeld && s.heldBy[principal]+n <= maxHeld/users
 }
 
-// setTexts sets the event and its context, in base64 if they are not UTF-8.
-func (l *Entry) setTexts(of *normalize.DeadLetter, batch *normalize.Batch) {
-	if text := batch.Text(of); utf8.Valid(text) {
-		l.Event = string(text)
-	} else {
-		l.Base64 = base64.StdEncoding.EncodeToString(text)
-	}
-	switch l.Whole = of.Whole; {
-	case of.Whole:
-	case of.HasContext:
-		context := string(batch.Context(of))
-		if utf8.ValidString(context) {
-			l.Context = &context
-		} else {
-			l.ContextBase64 = base64.StdEncoding.EncodeToString([]byte(context))
-		}
+func (s *Store) wake() {
+	select {
+	case s.work <- struct{}{}:
 	default:
-		l.ContextCut = of.ContextCut
 	}
 }
 
-// Stats returns the counts.
-func (q *Queue) Stats() Stats {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.s
+// run writes what Add has left until the Store is closed.
+func (s *Store) run() {
+	defer close(s.done)
+	for range s.work {
+		s.mu.Lock()
+		items, forget := s.waiting, s.forget
+		s.waiting, s.forget = nil, nil
+		s.mu.Unlock()
+		s.drop(forget)
+		for i := range items {
+			s.take(&items[i])
+		}
+		s.flush()
+		if s.release(items) {
+			return
+		}
+	}
 }
 
-// Close writes out what is left and closes the file.
-func (q *Queue) Close() error { return q.file.Close() }
+// release gives back what items have held, and reports whether run is to end.
+func (s *Store) release(items []item) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range items {
+		it := &items[i]
+		s.held -= it.size
+		if s.heldBy[it.principal()] -= it.size; s.heldBy[it.principal()] == 0 {
+			delete(s.heldBy, it.principal())
+		}
+	}
+	s.ended = s.closing && len(s.waiting) == 0
+	return s.ended
+}
+
+// settle counts n pending events as kept, for reason "", or as dropped.
+func (s *Store) settle(n uint64, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Pending -= n
+	if reason == "" {
+		s.stats.Kept += n
+	} else {
+		s.stats.Dropped[reason] += n
+	}
+}
+
+// Stats returns a snapshot. It never waits for the disk.
+func (s *Store) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := s.stats
+	stats.Bytes, stats.Dropped = s.total, maps.Clone(s.stats.Dropped)
+	return stats
+}
+
+// Close writes what is left, for at most 5 s, and drops what is not written then. What
+// Add gets later is dropped.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	s.wake()
+	timeout := time.NewTimer(closeTimeout)
+	defer timeout.Stop()
+	select {
+	case <-s.done:
+		return nil
+	case <-timeout.C:
+		return errors.Join(fmt.Errorf("the disk did not take all dead letters within %v", closeTimeout), os.ErrDeadlineExceeded)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/ulid"
 )
 
 // FuzzDeadLetter writes the dead letter of any event, context and names, and reads it back:
@@ -34,9 +35,14 @@ func FuzzDeadLetter(f *testing.F) {
 		}
 		for range list {
 			at := time.Unix(sec, 5).UTC()
-			var q Queue
-			q.encodeLocked(receiver, tenant, at, batch)
-			line := q.buf.Bytes()
+			k := kept{id: string(new(ulid.Source).Append(nil, at)), count: uint64(len(event)), last: at}
+			line := appendLine(nil, &k, &list[0], batch, &Origin{Receiver: receiver, Tenant: tenant, Client: receiver, Time: at})
+			if id, count, ok := parseHead(line); id != k.id || count != k.count || !ok || line[headSize-1] != ',' || line[headSize] != '"' {
+				t.Fatalf("the head is %s %d %v: %q", id, count, ok, line)
+			}
+			copy(line[replayedAt:], "true ")
+			k.count = 1 << 39
+			copy(line[countAt:], appendCount(nil, &k))
 			if bytes.Count(line, []byte("\n")) != 1 || !bytes.HasSuffix(line, []byte("\n")) {
 				t.Fatalf("not one line: %q", line)
 			}
@@ -51,7 +57,7 @@ func FuzzDeadLetter(f *testing.F) {
 				fits != (around != nil) || got.ContextCut == fits || fits && string(around) != string(context) {
 				t.Fatalf("%q with %q became %s", event, context, line)
 			}
-			if got.Receiver != receiver || got.Tenant != tenant || got.Reason != normalize.ReasonSyntax || strings.ToValidUTF8(got.Detail, "") != got.Detail || !got.Time.Equal(at) || got.Whole || got.Withheld {
+			if got.Receiver != receiver || got.Tenant != tenant || got.Reason != normalize.ReasonSyntax || strings.ToValidUTF8(got.Detail, "") != got.Detail || !got.Time.Equal(at) || !got.Last.Equal(at) || !got.Replayed || got.Count != k.count || got.ID != k.id || got.Client != receiver || got.Whole || got.Withheld {
 				t.Fatalf("receiver %q, tenant %q, time %s became %s", receiver, tenant, at, line)
 			}
 		}

@@ -34,6 +34,10 @@ func (l *Ledger) Counts() []Check {
 		check("appended = offsets given since the start", l.Appended, l.Next-l.Start, 0, fmt.Sprintf("from %d to %d", l.Start, l.Next)),
 		check("deleted by retention = offsets gone", l.Deleted, l.First-l.FirstAtStart, 0, fmt.Sprintf("from %d to %d", l.FirstAtStart, l.First)),
 	}
+	if d := &l.DeadLetters; d.Start+d.Rejected > 0 {
+		list = append(list, check("dead letters = kept + dropped + pending", d.Start+d.Rejected, d.Kept+sum(d.Dropped)+d.Pending, 0,
+			fmt.Sprintf("kept %d, dropped %s, pending %d; %d from before", d.Kept, orNone(parts(d.Dropped)), d.Pending, d.Start)))
+	}
 	for _, s := range l.Sinks {
 		list = append(list,
 			check(s.Name+": delivered + dropped = offsets passed", s.Delivered+sum(s.Dropped), s.At-s.From, 0,

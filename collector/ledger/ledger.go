@@ -56,7 +56,18 @@ type Ledger struct {
 	MaxKeys      int           `json:"max_keys"`
 	KeyAge       time.Duration `json:"key_age_ns"`
 
+	DeadLetters DeadLetters `json:"dead_letters"`
+
 	Sinks []Sink `json:"sinks"`
+}
+
+// DeadLetters is the account of the events that dead letters are of.
+type DeadLetters struct {
+	Start    uint64            `json:"start"`    // when the process began
+	Rejected uint64            `json:"rejected"` // since then, to be kept
+	Kept     uint64            `json:"kept"`
+	Pending  uint64            `json:"pending"` // not written
+	Dropped  map[string]uint64 `json:"dropped"` // by reason
 }
 
 // Sink is the account of one sink.

@@ -19,7 +19,8 @@ func sound() *Ledger {
 		Received: 100, Outcomes: map[string]uint64{Stored: 60, Rejected: 20, Failed: 5, Duplicate: 8, "another": 7},
 		Rejected:     map[string]uint64{"syntax": 15, "too_large": 5},
 		FirstAtStart: 10, Start: 40, First: 30, Next: 100, Appended: 60, Repeated: 8, Deleted: 20,
-		MaxKeys: 5, KeyAge: time.Hour,
+		DeadLetters: DeadLetters{Start: 5, Rejected: 30, Kept: 20, Pending: 8, Dropped: map[string]uint64{"quota": 7}},
+		MaxKeys:     5, KeyAge: time.Hour,
 		Sinks: []Sink{{Name: "kafka", From: 35, At: 80, Cursor: 75, Delivered: 40, Pending: 20, Dropped: map[string]uint64{"refused": 5}}},
 	}
 }
@@ -44,6 +45,7 @@ func TestCounts(t *testing.T) {
 		"sink passed":    func(l *Ledger) { l.Sinks[0].At++ },
 		"sink delivered": func(l *Ledger) { l.Sinks[0].Delivered++ },
 		"sink dropped":   func(l *Ledger) { l.Sinks[0].Dropped["refused"]++ },
+		"dead letters":   func(l *Ledger) { l.DeadLetters.Kept-- },
 		"sink pending":   func(l *Ledger) { l.Sinks[0].Pending++ },
 	} {
 		l := sound()

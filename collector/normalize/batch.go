@@ -140,8 +140,11 @@ func (b *Batch) Within(room Room, free int) { b.room, b.free = room, free }
 func (b *Batch) Overflowed() bool { return b.overflow }
 
 // Held is how many bytes lines and dead letters take up.
-func (b *Batch) Held() int {
-	return len(b.Lines) + len(b.deadText) + len(b.deadLetters)*int(unsafe.Sizeof(DeadLetter{}))
+func (b *Batch) Held() int { return len(b.Lines) + b.HeldRejected() }
+
+// HeldRejected is how many of them dead letters take up.
+func (b *Batch) HeldRejected() int {
+	return len(b.deadText) + len(b.deadLetters)*int(unsafe.Sizeof(DeadLetter{}))
 }
 
 // fit is called when something has been added.
@@ -226,20 +229,27 @@ func clampUnixNano(sec int64, nsec int) int64 {
 // mark is a point that a batch can be taken back to, until the next one.
 type mark struct {
 	lines, records, rejected, rejectedTotal int
-	deadLetters, deadText                   int
+	deadLetters, deadText, deadCount        int
 	minTime, maxTime                        int64
 	byReason                                [numReasons]int
 }
 
 func (b *Batch) mark() mark {
 	b.dropLog = b.dropLog[:0]
-	return mark{len(b.Lines), b.Records, len(b.Rejected), b.RejectedTotal, len(b.deadLetters), len(b.deadText), b.MinTime, b.MaxTime, b.byReason}
+	count, list := 0, b.DeadLetters()
+	if n := len(list); n > 0 {
+		count = list[n-1].Count
+	}
+	return mark{len(b.Lines), b.Records, len(b.Rejected), b.RejectedTotal, len(list), len(b.deadText), count, b.MinTime, b.MaxTime, b.byReason}
 }
 
 func (b *Batch) rollback(m *mark) {
 	b.Lines, b.Records = b.Lines[:m.lines], m.records
 	b.Rejected, b.RejectedTotal = b.Rejected[:m.rejected], m.rejectedTotal
 	b.deadLetters, b.deadText = b.deadLetters[:m.deadLetters], b.deadText[:m.deadText]
+	if m.deadLetters > 0 {
+		b.deadLetters[m.deadLetters-1].Count = m.deadCount
+	}
 	b.undrop()
 	b.MinTime, b.MaxTime, b.byReason = m.minTime, m.maxTime, m.byReason
 }

@@ -1,9 +1,16 @@
 package normalize
 
-// A DeadLetter is what is kept of a rejected event, so that it is not lost.
+import (
+	"bytes"
+	"slices"
+)
+
+// A DeadLetter is what is kept of a rejected event, so that it is not lost, or of several
+// in a row that are alike.
 type DeadLetter struct {
 	Reason string // one of the Reason constants
-	Detail string // that of its Rejection; "" beyond Limits.MaxRejections
+	Detail string // that of the first one's Rejection; "" beyond Limits.MaxRejections
+	Count  int    // events that it is of
 	Cut    bool   // the event was longer than what is kept of it
 
 	Withheld bool // neither detail nor event is kept, as they may hold what nobody is to see
@@ -29,7 +36,16 @@ func (b *Batch) Withholds() bool { return b.withhold }
 
 // DeadLetters returns the rejected events that were kept, which may be fewer than
 // RejectedTotal. They are valid until Reset.
-func (b *Batch) DeadLetters() []DeadLetter { return b.deadLetters }
+func (b *Batch) DeadLetters() []DeadLetter {
+	b.mergeLast()
+	return b.deadLetters
+}
+
+// CloneRejected returns a batch of its own memory that has the dead letters of b and the
+// number of rejected events, and nothing else.
+func (b *Batch) CloneRejected() *Batch {
+	return &Batch{RejectedTotal: b.RejectedTotal, deadLetters: slices.Clone(b.DeadLetters()), deadText: bytes.Clone(b.deadText)}
+}
 
 // Text returns the event of a dead letter as it was sent, as far as it was kept. It is
 // valid until Reset.
@@ -73,13 +89,14 @@ const (
 
 // AddDeadLetter keeps raw, an event that was rejected.
 func (b *Batch) AddDeadLetter(reason, detail string, raw []byte) {
+	b.mergeLast()
 	room := b.deadLimit - len(b.deadText)
 	most := max(b.deadLimit/deadLetterBytes, fewDeadLetters)
 	if b.hasDeadLetter = room > 0 && len(raw) > 0 && len(b.deadLetters) < most; !b.hasDeadLetter {
 		return
 	}
 	start := len(b.deadText)
-	l := DeadLetter{Reason: reason, Withheld: b.withhold}
+	l := DeadLetter{Reason: reason, Count: 1, Withheld: b.withhold}
 	if !b.withhold {
 		b.deadText = append(b.deadText, raw[:min(len(raw), room)]...)
 		l.Detail, l.Cut = detail, len(raw) > room
@@ -87,4 +104,25 @@ func (b *Batch) AddDeadLetter(reason, detail string, raw []byte) {
 	l.start, l.end, l.contextEnd = start, len(b.deadText), len(b.deadText)
 	b.deadLetters = append(b.deadLetters, l)
 	b.fit()
+}
+
+// mergeLast adds the last dead letter, whose context is known, to the one before if they
+// are alike.
+func (b *Batch) mergeLast() {
+	n := len(b.deadLetters)
+	if n < 2 {
+		return
+	}
+	last, before := &b.deadLetters[n-1], &b.deadLetters[n-2]
+	if !last.Alike(before) || !bytes.Equal(b.Text(last), b.Text(before)) || !bytes.Equal(b.Context(last), b.Context(before)) {
+		return
+	}
+	before.Count += last.Count
+	b.deadText, b.deadLetters = b.deadText[:last.start], b.deadLetters[:n-1]
+	b.hasDeadLetter = false
+}
+
+// Alike reports whether l and o differ in their texts, details and counts only.
+func (l *DeadLetter) Alike(o *DeadLetter) bool {
+	return l.Reason == o.Reason && l.Cut == o.Cut && l.Withheld == o.Withheld && l.Whole == o.Whole && l.HasContext == o.HasContext && l.ContextCut == o.ContextCut
 }

@@ -1,6 +1,7 @@
 package normalize
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func TestWithin(t *testing.T) {
 	for _, form := range []struct{ name, body string }{
 		{"lines", strings.Repeat("{}\n", 1000)},
 		{"an array", "[" + strings.Repeat("{},", 999) + "{}]"},
-		{"letters", strings.Repeat("x\n", 1000)},
+		{"letters", strings.Repeat("x\ny\n", 500)},
 	} {
 		read := func(most, free int) (*Batch, *capped) {
 			b, room := new(Batch), &capped{most: most}
@@ -53,11 +54,53 @@ func TestManyDeadLetters(t *testing.T) {
 		b.Reset()
 		b.KeepDeadLetters(1 << 20)
 		b.WithholdText(withhold)
-		if err := n.Body(b, []byte(strings.Repeat("x\n", 20_000)), time.Unix(1779972000, 0)); err != nil {
+		if err := n.Body(b, []byte(strings.Repeat("x\n7\n", 10_000)), time.Unix(1779972000, 0)); err != nil {
 			t.Fatal(err)
 		}
 		if b.RejectedTotal != 20_000 || len(b.DeadLetters()) != 8192 {
 			t.Errorf("withheld %v: %d dead letters of %d events", withhold, len(b.DeadLetters()), b.RejectedTotal)
 		}
+	}
+}
+
+// Rejected events in a row that are alike are one dead letter, also of a body that is read
+// in two ways; with another text, context or reason they are not.
+func TestAlikeDeadLetters(t *testing.T) {
+	n := New(Limits{MaxRejections: 1})
+	for body, want := range map[string]string{
+		strings.Repeat("1\n", 8192):            "1×8192",
+		"1\n1\n2\n1\n":                         "1×2 2×1 1×1",
+		"x\nx\n\"x\"\nx":                       `x×2 "x"×1 x×1`,
+		"{}\n1\n{}\n1\n":                       "1×2",
+		"7 7 {}":                               "7×2",
+		"7\n7\n7 7 {\n{}\n":                    "7×2 7 7 {×1",
+		"7\n[7,7,{},\n7\n7\n[7,7,{},\n{}\n7\n": "7×1 [7,7,{},×1 7×2 [7,7,{},×1 7×1",
+	} {
+		b := new(Batch)
+		b.KeepDeadLetters(1 << 20)
+		n.Body(b, []byte(body), time.Now()) // the error is in the batch
+		var got []string
+		total := 0
+		clone := b.CloneRejected()
+		n.Body(b, []byte("9\n8\n"), time.Now()) // which does not change the clone
+		for _, l := range clone.DeadLetters() {
+			got = append(got, fmt.Sprintf("%s×%d", clone.Text(&l), l.Count))
+			total += l.Count
+		}
+		if strings.Join(got, " ") != want || total != clone.RejectedTotal {
+			t.Errorf("%q: %q of %d, want %s", body, got, clone.RejectedTotal, want)
+		}
+	}
+	b := new(Batch)
+	b.KeepDeadLetters(1000)
+	build := n.Build(b, time.Now())
+	for _, context := range []string{"a", "a", "b", ""} {
+		build.Raw([]byte("x"))
+		build.Reject(ReasonSyntax, "")
+		build.Context(len(context), func(dst []byte) []byte { return append(dst, context...) })
+	}
+	build.Done()
+	if list := b.DeadLetters(); len(list) != 3 || list[0].Count != 2 || string(b.Context(&list[1])) != "b" {
+		t.Errorf("%+v", list)
 	}
 }

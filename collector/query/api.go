@@ -192,17 +192,9 @@ type request struct {
 // parseRequest reads the parameters of r, which must be among known.
 func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 	var req request
-	values, err := url.ParseQuery(r.URL.RawQuery)
+	values, err := parameters(r.URL.RawQuery, known...)
 	if err != nil {
-		return req, fmt.Errorf("read the parameters: %w", err)
-	}
-	for name, v := range values {
-		if !slices.Contains(known, name) {
-			return req, fmt.Errorf("unknown parameter %q; known are %s", name, strings.Join(known, ", "))
-		}
-		if len(v) > 1 {
-			return req, fmt.Errorf("parameter %s is given %d times; give it once", name, len(v))
-		}
+		return req, err
 	}
 	now := time.Now()
 	q, err := parseAt(values.Get("q"), now)
@@ -226,19 +218,42 @@ func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 		}
 		req.hasFrom = true
 	}
-	if req.limit, err = parseCount(values, "limit"); err != nil {
-		return req, err
+	req.limit, req.last, err = a.parseCounts(values)
+	return req, err
+}
+
+// parameters reads the parameters of a request, which must be among known.
+func parameters(raw string, known ...string) (url.Values, error) {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read the parameters: %w", err)
 	}
-	if req.last, err = parseCount(values, "last"); err != nil {
-		return req, err
+	for name, v := range values {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("unknown parameter %q; known are %s", name, strings.Join(known, ", "))
+		}
+		if len(v) > 1 {
+			return nil, fmt.Errorf("parameter %s is given %d times; give it once", name, len(v))
+		}
+	}
+	return values, nil
+}
+
+// parseCounts reads limit and last; 0: it is not given.
+func (a *API) parseCounts(values url.Values) (limit, last int, err error) {
+	if limit, err = parseCount(values, "limit"); err != nil {
+		return 0, 0, err
+	}
+	if last, err = parseCount(values, "last"); err != nil {
+		return 0, 0, err
 	}
 	switch {
-	case req.limit > 0 && req.last > 0:
-		return req, errors.New("limit asks for the first lines and last for the newest; give one of them")
-	case req.last > a.o.MaxLast:
-		return req, fmt.Errorf("parameter last: %d is above the limit of %d lines; narrow it by since and until, or read in ascending order with from and limit", req.last, a.o.MaxLast)
+	case limit > 0 && last > 0:
+		return 0, 0, errors.New("limit asks for the first lines and last for the newest; give one of them")
+	case last > a.o.MaxLast:
+		return 0, 0, fmt.Errorf("parameter last: %d is above the limit of %d lines; narrow it by since and until, or read in ascending order with from and limit", last, a.o.MaxLast)
 	}
-	return req, nil
+	return limit, last, nil
 }
 
 // parseTime returns nil if there is no such parameter.

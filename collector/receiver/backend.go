@@ -29,9 +29,16 @@ type Backend interface {
 	Policy() *Policy
 
 	// Reject gets each batch in which events were rejected, with as much of their
-	// text as Options.KeepRejected allows (normalize.Batch.DeadLetters). receiver is the
-	// path or the protocol where they came in, tenant whose they are.
-	Reject(receiver, tenant string, received time.Time, b *normalize.Batch)
+	// text as Options.KeepRejected allows (normalize.Batch.DeadLetters).
+	Reject(o Origin, b *normalize.Batch)
+}
+
+// An Origin says where rejected events came from.
+type Origin struct {
+	Receiver string // the path or the protocol where they came in
+	Tenant   string // whose they are; "": nobody's in particular
+	Client   string // who sent them, if they have no tenant: the sender's scope, or an address, of IPv6 its /64; "": many
+	Time     time.Time
 }
 
 // StoreOptions say how a batch is to be stored.
@@ -77,7 +84,7 @@ func (f StoreFunc) Store(ctx context.Context, b *normalize.Batch, o StoreOptions
 func (StoreFunc) Policy() *Policy { return &noPolicy }
 
 // Reject does nothing.
-func (StoreFunc) Reject(string, string, time.Time, *normalize.Batch) {}
+func (StoreFunc) Reject(Origin, *normalize.Batch) {}
 
 var noPolicy Policy
 

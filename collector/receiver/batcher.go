@@ -107,10 +107,10 @@ func (f *batcher) store() error {
 	f.r.see(f.receiver, f.from, f.space.sender, f.space.seen(err))
 	f.space.wire.n = 0
 	f.due = false
-	if b.Records+b.RejectedTotal+b.DroppedTotal > 0 {
+	if b.Events() > 0 {
 		f.end = time.Time{}
 	}
-	f.r.keepRejected(f.space, f.receiver)
+	f.r.keepRejected(f.space, f.receiver, nil, f.from)
 	b.Reset()
 	f.space.options, f.space.stored = StoreOptions{}, Stored{}
 	if cap(b.Lines) > 2*f.free() { // more than a connection that waits is worth

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -81,7 +82,7 @@ func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	}
 	r.answer(w, req, header, done, f)
 	if done.failed == 0 {
-		r.keepRejected(w, req.URL.Path)
+		r.keepRejected(w, req.URL.Path, req, netip.Addr{})
 	}
 	r.count.request(w, done)
 	w.seenRequest(rw, f)

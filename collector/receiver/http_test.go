@@ -32,7 +32,7 @@ type memory struct {
 
 func (m *memory) Policy() *Policy { return &m.policy }
 
-func (m *memory) Reject(_, _ string, _ time.Time, b *normalize.Batch) {
+func (m *memory) Reject(_ Origin, b *normalize.Batch) {
 	if m.rejected != nil {
 		m.rejected(b)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,7 +19,7 @@ func TestShortEventsCount(t *testing.T) {
 	options := Options{MaxUnpacked: 64 << 10, InFlight: most, KeepRejected: 1 << 20}
 	for name, body := range map[string]string{
 		"lines":        strings.Repeat("{}\n", 1400),
-		"dead letters": strings.Repeat("x\n", 1400) + "{}\n",
+		"dead letters": strings.Repeat("x\ny\n", 700) + "{}\n",
 	} {
 		m := &memory{}
 		entered, leave := make(chan bool), make(chan bool)
@@ -126,7 +127,7 @@ func TestShortLinesByTCP(t *testing.T) {
 		rejected uint64
 	}{
 		"lines":        {func(i int) string { return fmt.Sprintf("{\"i\":%d}\n", i) }, n, 0},
-		"dead letters": {func(int) string { return "x\n" }, 0, n},
+		"dead letters": {func(i int) string { return strconv.Itoa(i) + "\n" }, 0, n},
 	} {
 		m := &memory{}
 		var most atomic.Int64 // bytes that a batch held

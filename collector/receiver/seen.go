@@ -25,7 +25,7 @@ func (r *Receiver) see(receiver string, peer netip.Addr, from Sender, s clients.
 // seen returns what is in the batch, which ended with err.
 func (w *workspace) seen(err error) clients.Seen {
 	b := &w.batch
-	s := clients.Seen{Events: b.Records + b.RejectedTotal + b.DroppedTotal, Rejected: b.RejectedTotal, Bytes: w.wire.n}
+	s := clients.Seen{Events: b.Events(), Rejected: b.RejectedTotal, Bytes: w.wire.n}
 	if err != nil {
 		s.Refused, s.Text = clients.Reason(http.StatusInternalServerError), err.Error()
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/collector/admission"
@@ -110,15 +112,34 @@ func retryAfter(h http.Header, f failure) {
 	h.Set("Retry-After", strconv.Itoa(seconds(f.wait)))
 }
 
-// keepRejected hands the rejected events of a request to the backend, once. Those of a
-// repeated request were handed over when it first came.
-func (r *Receiver) keepRejected(w *workspace, receiver string) {
+// keepRejected hands the rejected events of a request or connection to the backend, once.
+// Those of a repeated request were handed over when it first came. req is nil for a
+// connection from an address, which has none if there are many.
+func (r *Receiver) keepRejected(w *workspace, receiver string, req *http.Request, from netip.Addr) {
 	if w.batch.RejectedTotal == 0 || w.stored.Duplicate {
 		return
 	}
-	tenant := ""
+	o := Origin{Receiver: receiver, Time: time.Now()}
 	if w.sender != nil {
-		tenant = w.sender.Tenant()
+		o.Tenant = w.sender.Tenant()
 	}
-	r.backend.Reject(receiver, tenant, time.Now(), &w.batch)
+	switch {
+	case o.Tenant != "":
+	case w.sender != nil:
+		o.Client = w.sender.Scope()
+	case req != nil:
+		o.Client = network(w.client(req))
+	default:
+		o.Client = network(from)
+	}
+	r.backend.Reject(o, &w.batch)
+}
+
+// network is the text of an address, of IPv6 of its /64; "" if there is none.
+func network(a netip.Addr) string {
+	if a = a.Unmap(); a.Is4() || !a.IsValid() || a.IsLoopback() {
+		return strings.TrimPrefix(a.WithZone("").String(), "invalid IP")
+	}
+	p, _ := a.WithZone("").Prefix(64) // it is long enough
+	return p.String()
 }

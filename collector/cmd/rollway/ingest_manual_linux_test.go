@@ -18,7 +18,8 @@ import (
 const ingestManual = "../../../docs/INGEST.md"
 
 var (
-	manualTime = regexp.MustCompile(`"time":"([^"]*)"`)
+	manualTime = regexp.MustCompile(`"(time|last)":"[^"]*"`)
+	manualID   = regexp.MustCompile(`"id":"01[0-9A-Z]{24}"`)
 	manualRuns = regexp.MustCompile(`"took":\d+|\r|http://127\.0\.0\.1:\d+, running since .*`)
 )
 
@@ -29,8 +30,9 @@ func alike(out string) string {
 		if strings.Contains(s, "2026-05-28T12:40:00") { // the examples' own
 			return s
 		}
-		return `"time":"2026-11-22T04:30:00.000000000Z"`
+		return s[:len(`"time":"`)] + `2026-11-22T04:30:00.000000000Z"`
 	})
+	out = manualID.ReplaceAllString(out, `"id":"01KM9V2Z0G4Y6X8V9T2B5C7DEF"`)
 	return manualRuns.ReplaceAllStringFunc(out, func(s string) string {
 		switch s[0] {
 		case '"':

@@ -189,7 +189,7 @@ func TestCollectorAlertsFire(t *testing.T) {
 		"rollway_events_failed_total":                            flat,
 		"rollway_events_received_total":                          "0+6000x30",
 		`rollway_events_rejected_total|reason=syntax`:            "0+59x30",
-		"rollway_events_rejected_lost_total":                     flat,
+		"rollway_dead_letters_dropped_events_total|reason=disk":  flat,
 		"rollway_udp_datagrams_dropped_total":                    flat,
 		"rollway_http_connections":                               "90x30",
 		"rollway_http_connections_limit":                         "100x30",
@@ -242,7 +242,7 @@ func TestCollectorAlertsFire(t *testing.T) {
 	add("CollectorLinesMissing", "rollway_journal_missed_lines_total", rising, ": readers of the journal missed 300 lines")
 	add("CollectorEventsFail", "rollway_events_failed_total", rising, ": 300 events could not be stored")
 	add("CollectorRejects", "rollway_events_rejected_total|reason=syntax", "0+66x30", ": 1.1% of the events are rejected")
-	add("CollectorDeadLettersLost", "rollway_events_rejected_lost_total", rising, ": 300 rejected events could not be kept")
+	add("CollectorDeadLettersLost", "rollway_dead_letters_dropped_events_total|reason=disk", rising, ": 300 rejected events could not be kept")
 	add("CollectorDatagramsDropped", "rollway_udp_datagrams_dropped_total", rising, ": the system dropped 300 datagrams")
 	add("CollectorConnectionsFull", "rollway_http_connections", "91x30", ": 91% of the HTTP connections are in use")
 	add("CollectorTurnsAway", turnedAway, "0+120x30", ": 2 refusals a second at /api/logs, too_many_requests")

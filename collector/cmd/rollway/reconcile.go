@@ -30,6 +30,7 @@ Compares the counts of a collector with each other and with its journal:
   received = stored + rejected + failed + duplicate + dropped by rules + ignored
   stored   = the records in the journal since the collector's start
   stored   = delivered + pending + dropped, of each sink
+  rejected = dead letters kept + dropped + pending, with those from before
 
 DATA is the collector's data folder, by default ./data. The counts come from
 -addr if a collector runs on it, otherwise from the file that the last collector

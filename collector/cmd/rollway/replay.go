@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -11,60 +10,83 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/deadletter"
+	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/reread"
 	"github.com/rollway/rollway/collector/ulid"
+	"github.com/rollway/rollway/internal/disk"
 )
 
 var replayCommand = &command{
 	name:    "replay",
 	summary: "send events that a collector has rejected again",
-	args:    "FILE…",
-	needs:   "FILE, as in data/rejected/rejected*.ndjson,",
+	args:    "[FILE|FOLDER…]",
 	most:    -1,
 	help: `
-Sends the events of a collector's dead letter queue again
-(rejected/rejected*.ndjson in its data folder), for example after a limit was
-raised. An event is sent as it arrived, decoded as its protocol requires.
-Anything else, such as a broken line or an event that was kept in part,
-becomes {"msg":TEXT,"attrs":{"rejected":REASON}}.
+Sends rejected events again, for example after a limit was raised: those that
+the collector has kept, or those in FILEs and FOLDERs, such as the data folder
+of another one. An event is sent as it arrived, decoded as its protocol
+requires. Anything else, such as a broken line or an event that was kept in
+part, becomes {"msg":TEXT,"attrs":{"rejected":REASON}}. Events that are alike
+are one dead letter, which is sent once.
 
-Each event is sent with its id as idempotency key, so that a second run stores
-nothing twice, for as long as the collector remembers keys (journal.key_age).
+Each is sent with its id as idempotency key, so that a second run stores nothing
+twice, for as long as the collector remembers keys (journal.key_age). With -mark
+a dead letter that was stored is marked for good: only -again sends it once
+more. -dry-run prints the lines that would be sent.
 
 The collector stores the events under the token in ROLLWAY_TOKEN, with its
-tenant and rate limits, whatever token sent them first. Use -tenant together
-with a token of that tenant.
+tenant and rate limits, whatever token sent them first. The token needs the
+rights to read and write, and gets the dead letters of its tenant only. Of FILEs
+use -tenant together with a token of that tenant.
 
-replay changes no files. The collector keeps what it rejects again.
+-since and -until take a time (2026-05-28T12:40:00Z, 2026-05-28, yesterday) or a
+duration before now (90s, 1h, 7d). The collector keeps what it rejects again.
 
 Examples:
-  rollway replay -dry-run data/rejected/rejected.ndjson
-  rollway replay -reason too_large data/rejected/rejected*.ndjson
+  rollway replay -dry-run -since 1h
+  rollway replay -mark -reason too_large
+  rollway replay /var/lib/rollway -addr https://logs.example:4318 -id 01JD3MZ6W0Q4Y6X8V9T2B5C7DE
 `,
 	setup: setupReplay,
 }
 
 // replayOptions are the flags of replay.
 type replayOptions struct {
-	reason, tenant string
-	hasTenant      bool
+	filter      deadletter.Filter
+	mark, again bool
 }
 
 func setupReplay(flags *flag.FlagSet) action {
 	var o replayOptions
 	send := sendOptions{maxLine: 64 * config.MiB}
 	addr := addrFlag(flags)
-	flags.StringVar(&o.reason, "reason", "", "only events rejected for `REASON`, such as too_large")
+	flags.StringVar(&o.filter.Reason, "reason", "", "only events rejected for `REASON`, such as too_large")
+	flags.StringVar(&o.filter.Receiver, "receiver", "", "only events that came to `RECEIVER`, such as /v1/logs")
 	flags.Func("tenant", "only events of `TENANT`; empty: only events without one", func(s string) error {
-		o.tenant, o.hasTenant = s, true
+		o.filter.Tenant = &s
 		return nil
 	})
+	for name, to := range map[string]*time.Time{"since": &o.filter.Since, "until": &o.filter.Until} {
+		flags.Func(name, "only events rejected "+name+" this `TIME`, or this long ago", func(s string) (err error) {
+			*to, err = query.ParseTime(s, time.Now())
+			return err
+		})
+	}
+	flags.StringVar(&o.filter.ID, "id", "", "only the dead letter with this `ID`")
+	flags.StringVar(&o.filter.Text, "text", "", "only events with `TEXT` in them or in what was wrong")
+	flags.BoolVar(&o.mark, "mark", false, "mark what was stored, so that it is not sent again")
+	flags.BoolVar(&o.again, "again", false, "also send what is marked")
 	send.declare(flags)
 	return func(c *call, args []string) error {
 		cl, err := newClient(*addr)
@@ -79,8 +101,11 @@ func setupReplay(flags *flag.FlagSet) action {
 }
 
 func (r *replayer) run(ctx context.Context, names []string) (failed error) {
+	if len(names) == 0 {
+		failed = r.collector(ctx)
+	}
 	for _, name := range names {
-		err := r.file(ctx, name)
+		err := r.files(ctx, name)
 		failed = errors.Join(failed, err)
 		if err != nil && !errors.As(err, new(*inputError)) {
 			break // other files would fail as well
@@ -98,8 +123,8 @@ type replayer struct {
 	options replayOptions
 	same    map[string]int // dead letters without an id, by what they say
 
-	read, chosen, texts, withheld, bare int // dead letters
-	stored, before                      int // events
+	read, chosen, texts, withheld, bare, marked int // dead letters
+	stored, before                              int // events
 }
 
 func (r *replayer) say() {
@@ -107,9 +132,12 @@ func (r *replayer) say() {
 	if r.sender.options.quiet {
 		return
 	}
-	r.call.say("%s read, %s chosen, %s of them sent as text", plural(r.read, "rejected event"), count(r.chosen), count(r.texts))
+	r.call.say("%s read, %s chosen, %s of them sent as text", plural(r.read, "dead letter"), count(r.chosen), count(r.texts))
 	if !r.sender.options.dryRun {
 		r.call.say("%s stored, %s had been stored before", plural(r.stored, "event"), count(r.before))
+	}
+	if r.marked > 0 {
+		r.call.say("%s not sent, as they are marked as replayed", count(r.marked))
 	}
 	if r.bare > 0 {
 		r.call.say("%s of them sent without their labels or resource, which were too large to keep", count(r.bare))
@@ -119,49 +147,148 @@ func (r *replayer) say() {
 	}
 }
 
-// file sends the dead letters that name holds now: a collector that rejects them again
-// adds to its own file.
-func (r *replayer) file(ctx context.Context, name string) error {
-	f, info, err := openRegular(name)
-	if err != nil {
-		return &inputError{err}
+// collector sends the dead letters that the collector has now.
+func (r *replayer) collector(ctx context.Context) error {
+	f, stamps := &r.options.filter, [2]string{}
+	for i, t := range []time.Time{f.Since, f.Until} {
+		if !t.IsZero() {
+			stamps[i] = t.UTC().Format(time.RFC3339Nano)
+		}
 	}
-	defer f.Close()
-	in := bufio.NewReader(io.LimitReader(f, info.Size()))
-	for n := 1; ; n++ {
-		line, err := in.ReadBytes('\n')
-		if err == io.EOF && len(line) == 0 {
+	values := parameters("reason", f.Reason, "receiver", f.Receiver, "id", f.ID, "text", f.Text, "since", stamps[0], "until", stamps[1])
+	if f.Tenant != nil {
+		values.Set("tenant", *f.Tenant)
+	}
+	// All of them are read first: the answer would wait while they are sent.
+	kept, err := os.CreateTemp("", "rollway-replay-*.ndjson")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(kept.Name())
+	defer kept.Close()
+	resp, err := r.client.get(ctx, rejectedPath, values, nil)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(kept, resp.Body); err != nil {
+		return interrupted(ctx, fmt.Errorf("read dead letters: %w", err))
+	}
+	var sent []string
+	err = r.file(ctx, kept.Name(), rejectedPath, func(l *deadletter.Entry, _ deadletter.Place) error {
+		if sent = append(sent, l.ID); len(sent) < markAtOnce {
 			return nil
 		}
-		if err != nil && err != io.EOF {
-			return &inputError{fmt.Errorf("%s: %w", name, err)}
+		ids := sent
+		sent = nil
+		return r.markAt(ctx, ids)
+	})
+	return errors.Join(err, r.markAt(context.WithoutCancel(ctx), sent))
+}
+
+const (
+	rejectedPath = "/api/rejected"
+	markAtOnce   = 1000 // dead letters
+)
+
+// markAt has the collector mark dead letters as replayed.
+func (r *replayer) markAt(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	body, err := json.Marshal(map[string][]string{"replayed": ids})
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.client.base+rejectedPath, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	resp, err := r.client.do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("mark dead letters: %w", newStatusError("the collector", resp))
+	}
+	return nil
+}
+
+// files sends the dead letters of a file or a folder.
+func (r *replayer) files(ctx context.Context, name string) error {
+	paths := []string{name}
+	if path, err := filepath.EvalSymlinks(name); err == nil {
+		paths[0] = path
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		for _, dir := range []string{name, collector.RejectedFolder(name)} {
+			if paths, _ = deadletter.Files(disk.Real{}, dir); len(paths) > 0 {
+				break
+			}
 		}
-		var l deadletter.Entry
-		if err := json.Unmarshal(line, &l); err != nil || l.Reason == "" {
-			return &inputError{fmt.Errorf("%s:%d: not an event of a dead letter queue; the rest of the file was not read", name, n)}
+		if len(paths) == 0 {
+			return &inputError{fmt.Errorf("%s is a folder without dead letters", name)}
 		}
-		if err := r.deadLetter(ctx, &l, line, fmt.Sprintf("%s:%d", name, n)); err != nil {
+	}
+	for _, path := range paths {
+		err := r.file(ctx, path, path, func(_ *deadletter.Entry, at deadletter.Place) error { return deadletter.Mark(disk.Real{}, at) })
+		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
-// deadLetter sends a dead letter if the flags choose it. line is its text in the file, at
-// its name and line.
-func (r *replayer) deadLetter(ctx context.Context, l *deadletter.Entry, line []byte, at string) error {
+// file sends the dead letters that a file holds now: a collector that rejects them again
+// adds to its own. label is what errors call it; mark marks what was stored.
+func (r *replayer) file(ctx context.Context, name, label string, mark func(*deadletter.Entry, deadletter.Place) error) error {
+	n := 0
+	var fatal error
+	err := deadletter.EachLine(disk.Real{}, name, math.MaxInt64, func(line []byte, at deadletter.Place) error {
+		n++
+		var l deadletter.Entry
+		switch err := json.Unmarshal(line, &l); {
+		case err != nil && at.Pos > 0 && !bytes.HasSuffix(line, []byte("\n")):
+			return nil // it is being written
+		case err != nil || l.Reason == "":
+			return fmt.Errorf("%s:%d: not an event of a dead letter queue; the rest of the file was not read", label, n)
+		}
+		var stored bool
+		stored, fatal = r.deadLetter(ctx, &l, line, fmt.Sprintf("%s:%d", label, n))
+		if fatal == nil && stored && r.options.mark {
+			fatal = mark(&l, at)
+		}
+		return fatal
+	})
+	if fatal != nil {
+		return fatal
+	}
+	if err != nil {
+		return &inputError{err}
+	}
+	return nil
+}
+
+// deadLetter sends a dead letter if the flags choose it, and reports whether it is stored.
+// line is its text in the file, at its name and line.
+func (r *replayer) deadLetter(ctx context.Context, l *deadletter.Entry, line []byte, at string) (stored bool, err error) {
 	r.read++
 	key := r.key(l, line)
-	switch o := &r.options; {
+	switch {
+	case !r.options.filter.Match(l):
+		return false, nil
 	case l.Withheld:
 		r.withheld++
-		return nil
-	case o.reason != "" && l.Reason != o.reason, o.hasTenant && l.Tenant != o.tenant:
-		return nil
+		return false, nil
+	case l.Replayed && !r.options.again:
+		r.marked++
+		return false, nil
 	}
 	r.chosen++
 	body, isText, err := replayed(l)
 	if err != nil {
-		return &inputError{fmt.Errorf("%s: %w", at, err)}
+		return false, &inputError{fmt.Errorf("%s: %w", at, err)}
 	}
 	if isText {
 		r.texts++
@@ -169,16 +296,19 @@ func (r *replayer) deadLetter(ctx context.Context, l *deadletter.Entry, line []b
 	if l.ContextCut {
 		r.bare++
 	}
+	body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	if r.sender.options.dryRun {
-		return nil
+		_, err := r.call.stdout.Write(append(body, '\n'))
+		return false, err
 	}
-	return r.send(ctx, bytes.ToValidUTF8(body, []byte("\uFFFD")), key, at)
+	return r.send(ctx, body, key, at)
 }
 
-// send sends the events of one entry until the collector has answered.
-func (r *replayer) send(ctx context.Context, body []byte, key, at string) error {
+// send sends the events of one entry until the collector has answered, and reports whether
+// all are stored.
+func (r *replayer) send(ctx context.Context, body []byte, key, at string) (stored bool, err error) {
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted before %s; the same command sends what is left", at)
+		return false, fmt.Errorf("interrupted before %s; the same command sends what is left", at)
 	}
 	a, err := r.postUntilAnswered(ctx, body, 0, key)
 	var status *statusError
@@ -186,9 +316,9 @@ func (r *replayer) send(ctx context.Context, body []byte, key, at string) error 
 	switch {
 	case refusal:
 		r.refuse(1, at, status.message)
-		return nil
+		return false, nil
 	case err != nil:
-		return fmt.Errorf("%s: %w; the events after it were not sent", at, err)
+		return false, fmt.Errorf("%s: %w; the events after it were not sent", at, err)
 	case a.before:
 		r.before += a.Accepted
 	default:
@@ -201,7 +331,7 @@ func (r *replayer) send(ctx context.Context, body []byte, key, at string) error 
 		}
 		r.refuse(a.RejectedTotal, at, why)
 	}
-	return nil
+	return a.RejectedTotal == 0, nil
 }
 
 func (r *replayer) refuse(n int, at, why string) {

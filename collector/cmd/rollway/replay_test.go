@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -9,6 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector/deadletter"
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // What one collector has rejected is kept, with where and why, and accepted by
@@ -26,17 +31,22 @@ func TestReplay(t *testing.T) {
 	if code, answer := d.post(t, `[{"msg":"a"},`); code != 400 {
 		t.Fatalf("%d %s", code, answer)
 	}
-	if _, metrics := d.get(t, "/metrics"); !strings.Contains(metrics, "\nrollway_events_rejected_kept_total 6\n") || !strings.Contains(metrics, "\nrollway_events_rejected_lost_total 0\n") {
-		t.Error("the metrics do not say that 6 rejected events are kept")
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if _, metrics := d.get(t, "/metrics"); strings.Contains(metrics, "\nrollway_dead_letters_kept_events 6\n") && strings.Contains(metrics, "\nrollway_dead_letters_dropped_events_total{reason=\"disk\"} 0\n") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the metrics do not say that 6 rejected events are kept")
+		}
 	}
 	d.end(t)
-	kept := filepath.Join(dir, "rejected", "rejected.ndjson")
+	kept := dir
 
 	other := serveDaemon(t)
 	r := cli(t, "", "replay", "-addr", other.addr, "-dry-run", kept)
-	r.want(t, 0, "6 rejected events read, 6 chosen, 3 of them sent as text")
-	if lines := other.query(t, ""); len(lines) != 0 {
-		t.Errorf("a dry run has sent %q", lines)
+	r.want(t, 0, "6 dead letters read, 6 chosen, 3 of them sent as text")
+	if lines := other.query(t, ""); len(lines) != 0 || strings.Count(r.stdout, "\n") != 6 || !strings.Contains(r.stdout, long+"\n") {
+		t.Errorf("a dry run has sent %q and printed %s", lines, r.stdout)
 	}
 	r = cli(t, "", "replay", "-addr", other.addr, "-reason", "too_large", kept)
 	r.want(t, 0, "1 event stored, 0 had been stored before")
@@ -86,8 +96,8 @@ func TestReplayOfReceivers(t *testing.T) {
 	d.end(t)
 	direct, again := serveDaemon(t), serveDaemon(t)
 	send(direct.addr)
-	r := cli(t, "", "replay", "-addr", again.addr, filepath.Join(dir, "rejected", "rejected.ndjson"))
-	r.want(t, 0, "2 rejected events read, 2 chosen, 0 of them sent as text")
+	r := cli(t, "", "replay", "-addr", again.addr, filepath.Join(dir, "rejected"))
+	r.want(t, 0, "2 dead letters read, 2 chosen, 0 of them sent as text")
 	want, got := direct.query(t, ""), again.query(t, "")
 	if len(want) != 2 || !slices.Equal(got, want) || !strings.Contains(want[0], `"service":"shop","attrs":{"k":"v","service_name":"cart"}`) || !strings.Contains(want[1], `"host.name":"h"`) {
 		t.Errorf("sent again:\n%s\nat once:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -107,10 +117,15 @@ func TestReplayTwice(t *testing.T) {
 	write("strict.yaml", "limits: {max_event: 256}\n")
 	d := serveDaemon(t, "-config", path("strict.yaml"), "-data", path("strict"))
 	long := `{"msg":"` + strings.Repeat("long ", 100) + `"}` + "\n"
-	d.post(t, long+long+"7\n7\n") // two and two that are alike
+	d.post(t, long+long+"7\n7\n") // two and two that are alike: one dead letter each
 	d.end(t)
-	kept := path("strict/rejected/rejected.ndjson")
-	text, err := os.ReadFile(kept)
+	kept := path("strict/rejected")
+	var text []byte
+	files, err := deadletter.Files(disk.Real{}, kept)
+	for _, name := range files {
+		part, errPart := os.ReadFile(name)
+		text, err = append(text, part...), errors.Join(err, errPart)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,17 +150,17 @@ func TestReplayTwice(t *testing.T) {
 			t.Errorf("%d lines are stored, want %d", n, lines)
 		}
 	}
-	replay(one, kept, "4 events stored, 0 had been stored before", 4)
-	replay(one, kept, "0 events stored, 4 had been stored before", 4)
-	replay(one+"-2", copied, "0 events stored, 4 had been stored before", 4)
-	replay(one, bare, "4 events stored, 0 had been stored before", 8) // nobody knows that it is the same
-	replay(one, bare, "0 events stored, 4 had been stored before", 8)
+	replay(one, kept, "2 events stored, 0 had been stored before", 2)
+	replay(one, kept, "0 events stored, 2 had been stored before", 2)
+	replay(one+"-2", copied, "0 events stored, 2 had been stored before", 2)
+	replay(one, bare, "2 events stored, 0 had been stored before", 4) // nobody knows that it is the same
+	replay(one, bare, "0 events stored, 2 had been stored before", 4)
 	d.end(t)
 	d = serve()
-	replay(one, kept, "0 events stored, 4 had been stored before", 8)
-	replay(one, bare, "0 events stored, 4 had been stored before", 8)
-	replay(other, kept, "4 events stored, 0 had been stored before", 12)
-	replay(other, kept, "0 events stored, 4 had been stored before", 12)
+	replay(one, kept, "0 events stored, 2 had been stored before", 4)
+	replay(one, bare, "0 events stored, 2 had been stored before", 4)
+	replay(other, kept, "2 events stored, 0 had been stored before", 6)
+	replay(other, kept, "0 events stored, 2 had been stored before", 6)
 }
 
 // What a collector rejects again it adds to the file that is being read, which
@@ -157,14 +172,72 @@ func TestReplayToTheSame(t *testing.T) {
 	d := serveDaemon(t, "-config", strict, "-data", dir)
 	long := `{"msg":"` + strings.Repeat("long ", 100) + `"}` + "\n"
 	d.post(t, long+long)
-	kept := filepath.Join(dir, "rejected", "rejected.ndjson")
-	r := cli(t, "", "replay", "-addr", d.addr, kept)
-	r.want(t, 1)
-	if !strings.Contains(r.stderr, "2 rejected events read") || !strings.Contains(r.stderr, "2 events not accepted") || !strings.Contains(r.stderr, kept+":2: ") {
-		t.Error(r.stderr)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if _, kept := d.get(t, "/api/rejected"); kept != "" {
+			break
+		}
 	}
-	text, err := os.ReadFile(kept)
-	if err != nil || strings.Count(string(text), "\n") != 4 {
-		t.Errorf("%v, %d dead letters, want 4", err, strings.Count(string(text), "\n"))
+	r := cli(t, "", "replay", "-addr", d.addr, dir)
+	r.want(t, 1, "1 dead letter read", "1 event not accepted", ".ndjson:1: ")
+	r = cli(t, "", "replay", "-addr", d.addr, "-mark")
+	r.want(t, 1, "1 dead letter read", "1 event not accepted", "/api/rejected:1: ")
+	d.end(t)
+	files, err := deadletter.Files(disk.Real{}, filepath.Join(dir, "rejected"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
 	}
+	text, err := os.ReadFile(files[0])
+	if err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), `"count":           4,`) || !strings.Contains(string(text), `"replayed":false`) {
+		t.Errorf("%v, %s", err, text)
+	}
+}
+
+// The dead letters of a collector are found by filters, sent to it, and those that it has
+// stored are marked: they are not sent again unless asked for. A token of a tenant has to do
+// with its own.
+func TestReplayFromCollector(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	const a, b, reader = "aaa-0123456789abcdef", "bbb-0123456789abcdef", "rdr-0123456789abcdef"
+	writeFile(t, path("tokens.yaml"), "- {name: a, secret: "+a+", tenant: shop, may: [write, read]}\n- {name: b, secret: "+b+", tenant: bank, may: [write, read]}\n- {name: r, secret: "+reader+", tenant: shop, may: read}\n")
+	config := func(limits string) string {
+		name := path("config.yaml")
+		writeFile(t, name, fmt.Sprintf("access: {tokens: %q}\nlimits: {max_event: %s}\n", path("tokens.yaml"), limits))
+		return name
+	}
+	d := serveDaemon(t, "-config", config("256"), "-data", path("data"))
+	long := func(text string) string { return `{"msg":"` + strings.Repeat(text+" ", 100) + `"}` }
+	post := func(token, to, body string) {
+		t.Helper()
+		req, err := http.NewRequest("POST", d.addr+to, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	post(a, "/api/logs", long("one")+"\n"+long("two")+"\n7\n")
+	post(a, "/_bulk", "{\"create\":{}}\n"+long("three")+"\n")
+	post(b, "/api/logs", long("four")+"\n")
+	d.end(t)
+	d = serveDaemon(t, "-config", config("1MiB"), "-data", path("data"))
+	replay := func(token string, code int, texts []string, args ...string) {
+		t.Helper()
+		t.Setenv("ROLLWAY_TOKEN", token)
+		cli(t, "", append([]string{"replay", "-addr", d.addr}, args...)...).want(t, code, texts...)
+	}
+	replay(a, 0, []string{"3 dead letters read, 3 chosen", "3 events stored"}, "-reason", "too_large", "-mark")
+	replay(a, 0, []string{"3 dead letters read, 0 chosen", "3 not sent, as they are marked"}, "-reason", "too_large", "-mark")
+	replay(a, 0, []string{"1 dead letter read, 1 chosen", "1 had been stored before"}, "-receiver", "/_bulk", "-again")
+	replay(a, 0, []string{"3 dead letters read, 1 chosen"}, "-text", "o", "-dry-run", "-until", "0s", "-since", "1h", "-receiver", "/api/logs", "-tenant", "shop", "-reason", "")
+	replay(a, 1, []string{"403"}, "-tenant", "bank")
+	replay(a, 0, []string{"0 dead letters read"}, "-until", "1h")
+	replay(reader, 0, []string{"4 dead letters read, 1 chosen"}, "-dry-run")
+	replay(b, 0, []string{"1 dead letter read, 1 chosen", "1 event stored"}, "-mark")
+	d.end(t)
+	cli(t, "", "replay", "-dry-run", path("data")).want(t, 0, "5 dead letters read, 1 chosen, 1 of them sent as text", "4 not sent")
 }

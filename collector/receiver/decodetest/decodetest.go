@@ -65,7 +65,7 @@ func (s backend) Store(_ context.Context, b *normalize.Batch, o receiver.StoreOp
 
 func (backend) Policy() *receiver.Policy { return new(receiver.Policy) }
 
-func (s backend) Reject(_, _ string, _ time.Time, b *normalize.Batch) {
+func (s backend) Reject(_ receiver.Origin, b *normalize.Batch) {
 	if s.OnReject != nil {
 		s.OnReject(b)
 	}
