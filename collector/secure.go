@@ -7,7 +7,6 @@ import (
 
 	"github.com/rollway/rollway/collector/access"
 	"github.com/rollway/rollway/collector/admission"
-	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/secrets"
@@ -76,7 +75,7 @@ func (c *Collector) readers(next http.Handler) http.Handler {
 			r = r.WithContext(admission.WithPrincipal(r.Context(), conn.Client(c.state.Load().client(r))))
 		}
 		if token != nil && token.Tenant() != "" {
-			r = query.Only(r, "attrs."+enrich.Tenant, token.Tenant())
+			r = query.Only(r, token.Tenant())
 		}
 		next.ServeHTTP(w, r)
 	})

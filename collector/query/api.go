@@ -85,6 +85,7 @@ type source struct {
 // reader is a *journal.Reader, except in tests.
 type reader interface {
 	SetTimeRange(minimum, maximum int64)
+	SetTenant(name string)
 	Next(ctx context.Context) (journal.Frame, error)
 	TryNext() (journal.Frame, bool, error)
 	Offset() uint64
@@ -169,14 +170,12 @@ func (a *API) principal(r *http.Request) *admission.Principal {
 	return a.nobody
 }
 
-// onlyKey is where Only leaves a *node in a request's context.
+// onlyKey is where Only leaves a tenant in a request's context.
 type onlyKey struct{}
 
-// Only returns r as one that finds those lines alone in which the field name, as
-// in an expression, has the text value.
-func Only(r *http.Request, name, value string) *http.Request {
-	only := termNode(newValueTerm(opEqual, resolve(name), value, false))
-	return r.WithContext(context.WithValue(r.Context(), onlyKey{}, only))
+// Only returns r as one that finds the lines of a tenant alone: see journal.TenantOf.
+func Only(r *http.Request, tenant string) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), onlyKey{}, tenant))
 }
 
 // request is what the parameters of a request ask for.
@@ -209,8 +208,10 @@ func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 	if err != nil {
 		return req, err
 	}
-	only, _ := r.Context().Value(onlyKey{}).(*node)
-	req.query = q.within(since, until, only)
+	req.query = q.within(since, until)
+	if tenant, ok := r.Context().Value(onlyKey{}).(string); ok {
+		req.query.tenant = &tenant
+	}
 	req.since = since != nil
 	if s := values.Get("from"); s != "" {
 		if req.from, err = strconv.ParseUint(s, 10, 64); err != nil {

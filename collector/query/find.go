@@ -13,12 +13,13 @@ import (
 
 // found is what one search came to.
 type found struct {
-	scanned uint64 // lines looked at, or passed over by their frame's time
+	scanned uint64 // lines of the tenant, if there is one, looked at, or passed over by their frame's time
 	matched uint64
 	missing uint64        // records that are gone
 	gap     *journal.Gap  // the first of them
 	reached uint64        // offset of the line that would have come next
 	away    time.Duration // from the lines: to read them, and until it was the query's turn
+	asked   bool          // where to begin; else what retention has deleted is not missing
 
 	at *admission.Turn // to look at lines; nil: nobody else has to
 }
@@ -42,7 +43,7 @@ func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, em
 	}
 	r := a.src.newReader(from)
 	defer func() { err = errors.Join(err, r.Close()) }()
-	r.SetTimeRange(minimum, maximum)
+	q.configure(r)
 	alive := func() error { return cmp.Or(context.Cause(a.ctx), context.Cause(ctx)) }
 	between := func() error {
 		if err := alive(); err != nil {
@@ -64,7 +65,7 @@ func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, em
 			if gap.To < gap.From {
 				return err // the journal lost its end meanwhile
 			}
-			if gap.From < end {
+			if gap.From < end && (f.asked || !gap.Retention) {
 				f.missing += min(gap.To, end) - gap.From
 				if f.gap == nil {
 					f.gap = gap
@@ -102,7 +103,7 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 		f.wait(f.at.Begin)
 		defer f.at.End()
 	}
-	if !q.mayMatch(lines) {
+	if q.tenant == nil && !q.mayMatch(lines) {
 		if offset < end {
 			f.scanned += min(uint64(frame.Records), end-offset)
 		}
@@ -123,11 +124,13 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 		if n == 0 {
 			n = len(lines)
 		}
-		f.scanned++
-		if q.Match(lines[:n]) {
-			f.matched++
-			if more, err := emit(offset, lines[:n]); err != nil || !more {
-				return false, err
+		if q.tenant == nil || string(journal.TenantOf(lines[:n])) == *q.tenant {
+			f.scanned++
+			if q.Match(lines[:n]) {
+				f.matched++
+				if more, err := emit(offset, lines[:n]); err != nil || !more {
+					return false, err
+				}
 			}
 		}
 		lines = lines[n:]

@@ -7,9 +7,8 @@ import (
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-// addedTerms is how many terms a request adds to its expression's: since, until,
-// and what Only asks for.
-const addedTerms = 3
+// addedTerms is how many terms a request adds to its expression's: since and until.
+const addedTerms = 2
 
 // hitSet holds which terms of a query held.
 type hitSet [(MaxTerms + addedTerms + 63) / 64]uint64

@@ -252,12 +252,12 @@ func TestTimeRange(t *testing.T) {
 
 func TestWithin(t *testing.T) {
 	later := testNow.Add(time.Hour)
-	q := mustParse(t, "a or b").within(&testNow, &later, nil)
+	q := mustParse(t, "a or b").within(&testNow, &later)
 	const want = `("a" or "b") time>=2026-05-28T13:00:00.5Z time<2026-05-28T14:00:00.5Z`
 	if q.String() != want {
 		t.Errorf("got %s, want %s", q, want)
 	}
-	if q := (&Query{}).within(nil, nil, nil); q.String() != "" || !q.Match(nil) {
+	if q := (&Query{}).within(nil, nil); q.String() != "" || !q.Match(nil) {
 		t.Errorf("an open range of an empty query is %q", q)
 	}
 }

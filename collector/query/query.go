@@ -29,6 +29,8 @@ type Query struct {
 	many   *manyTexts         // text, if there are many
 	last   fieldID            // no term looks at a field behind this one
 
+	tenant *string // whose lines are looked at; nil: all
+
 	literal []byte // a matching line without a backslash holds these bytes; nil: unknown
 }
 
@@ -50,14 +52,11 @@ func (q *Query) TimeRange() (minimum, maximum int64) {
 }
 
 // within returns the query that also asks for since <= time < until; nil
-// leaves that side open. What else it asks for is only, if that is not nil.
-func (q *Query) within(since, until *time.Time, only *node) *Query {
+// leaves that side open.
+func (q *Query) within(since, until *time.Time) *Query {
 	var kids []*node
 	if q.root != nil {
 		kids = append(kids, q.root)
-	}
-	if only != nil {
-		kids = append(kids, only)
 	}
 	if since != nil {
 		kids = append(kids, timeNode(opGreaterEqual, *since))
@@ -66,6 +65,14 @@ func (q *Query) within(since, until *time.Time, only *node) *Query {
 		kids = append(kids, timeNode(opLess, *until))
 	}
 	return compile(join(nodeAnd, kids))
+}
+
+// configure makes r read no more than q needs.
+func (q *Query) configure(r reader) {
+	r.SetTimeRange(q.TimeRange())
+	if q.tenant != nil {
+		r.SetTenant(*q.tenant)
+	}
 }
 
 // check is one term as the scan of a line looks it up.

@@ -55,6 +55,7 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 	}
 	out.turn.Use(a.o.Admission.CPU, a.principal(r))
 	out.at = &out.turn
+	out.asked = req.hasFrom
 	if req.last > 0 {
 		err = a.writeLast(ctx, out, req, from)
 	} else {

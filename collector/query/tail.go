@@ -54,7 +54,7 @@ func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 	leaveBody(r)
 	reader := a.src.newReader(from)
 	defer reader.Close() // only read from: there is nothing that Close could lose
-	reader.SetTimeRange(req.query.TimeRange())
+	req.query.configure(reader)
 	h := setHeader(w, "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // a proxy in between passes lines on at once
 	t := &tail{
@@ -199,6 +199,9 @@ func (t *tail) failed(ctx context.Context, err error) error {
 			Missed uint64 `json:"missed"`
 			Reason string `json:"reason"`
 		}{gap.From, gap.To, gap.Missed(), gap.Reason})
+		if gap.Retention && len(t.buf) < streamBuffer {
+			return nil // there may be one before each line
+		}
 		return t.flush()
 	}
 	if t.failures++; t.failures > maxFailures {

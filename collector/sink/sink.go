@@ -103,6 +103,7 @@ type Runner struct {
 	batch     Batch
 	rest      journal.Frame // lines read and not yet in a batch
 	gap       *journal.Gap  // found after them
+	lastLost  time.Time     // when lost lines were logged
 	lastSaved time.Time
 
 	mu sync.Mutex
@@ -277,11 +278,12 @@ func (r *Runner) deliver(ctx context.Context) bool {
 // cursor had seen, which recovery has reported.
 func (r *Runner) lose(g *journal.Gap) {
 	reason := ReasonDamaged
-	if g.To <= r.journal.First() {
+	if g.Retention || g.To <= r.journal.First() {
 		reason = ReasonRetention
 	}
 	missed := g.Missed()
-	if missed > 0 {
+	if missed > 0 && (!g.Retention || time.Since(r.lastLost) > time.Second) { // there may be one before each line
+		r.lastLost = time.Now()
 		r.o.Log.Error("sink: lines are lost", "sink", r.o.Name, "lines", missed, "first_offset", g.From, "reason", g.Reason)
 	}
 	r.mu.Lock()
