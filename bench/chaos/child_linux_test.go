@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +24,7 @@ type collector struct {
 	config  string // text
 	env     []string
 	wrap    []string // a command that runs the program
+	trace   string   // where strace writes; "": nowhere
 	try     *Try
 
 	*child.Process // nil before the first start
@@ -87,7 +89,7 @@ func (c *collector) reconcile(running bool) error {
 // inject has strace do what the specification says to the running collector,
 // until end is called.
 func (c *collector) inject(trace string, faults ...string) (end func() error, err error) {
-	args := []string{"-f", "-qq", "-o", "/dev/null", "-e", "trace=" + trace}
+	args := []string{"-f", "-qq", "-y", "-o", cmp.Or(c.trace, os.DevNull), "-e", "trace=" + trace}
 	for _, f := range faults {
 		args = append(args, "-e", "inject="+f)
 	}
@@ -97,8 +99,8 @@ func (c *collector) inject(trace string, faults ...string) (end func() error, er
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	// It is attached once every thread has a tracer.
-	for begin := time.Now(); !c.traced(); time.Sleep(5 * time.Millisecond) {
+	// It is attached once every thread has a tracer, unless it has ended the process before.
+	for begin := time.Now(); !c.traced() && syscall.Kill(c.Pid(), 0) == nil; time.Sleep(5 * time.Millisecond) {
 		if time.Since(begin) > time.Minute {
 			cmd.Process.Kill()
 			cmd.Wait()

@@ -107,26 +107,8 @@ func (s *scene) report(t *testing.T, attack, notes string) {
 	}
 }
 
-// A killPoint is a system call of a thread at which the collector is killed.
-type killPoint struct {
-	calls string
-	n     int
-}
-
-// killPoints are in an order in which few of them meet every call.
-func killPoints(rounds int) (points []killPoint) {
-	calls := []string{"rename,renameat,renameat2", "unlink,unlinkat", "fsync", "ftruncate", "openat", "fdatasync", "pwrite64"}
-	for n := 1; len(points) < rounds; n++ {
-		for _, c := range calls {
-			every := 1
-			if c == "pwrite64" || c == "openat" { // there are more of these
-				every = 7
-			}
-			points = append(points, killPoint{c, 1 + (n-1)*every})
-		}
-	}
-	return points[:rounds]
-}
+// killCalls are the system calls at which the collector is killed, in turns.
+var killCalls = []string{"rename,renameat,renameat2", "unlink,unlinkat", "fsync", "ftruncate", "openat", "fdatasync", "pwrite64", "rename,renameat,renameat2"}
 
 // phases tell by a path what a system call is a part of.
 var phases = []struct {
@@ -158,30 +140,43 @@ func phaseOf(trace []byte) string {
 	return "start"
 }
 
-// TestRedteamKillPoints kills the collector at one system call after the other: while it
-// seals, packs and deletes segments, and saves the manifest, cursors, keys and dead letters.
+// TestRedteamKillPoints kills the collector at a system call: at the first of a kind since its
+// start, and at the next one after a moment under load, in which it seals, packs and deletes
+// segments, and saves the manifest, cursors, keys and dead letters.
 func TestRedteamKillPoints(t *testing.T) {
 	testkit.Strace(t)
-	points := killPoints(testkit.Rounds(t, testkit.Redteam, 7, 84))
+	rounds := testkit.Rounds(t, testkit.Redteam, 6, 120)
 	s := redteamScene(t, t.TempDir(), "points")
-	trace := filepath.Join(t.TempDir(), "trace")
+	s.trace = filepath.Join(t.TempDir(), "trace")
 	s.load.begin(6, 0)
 	s.reject()
 	hits := map[string]int{}
-	for _, p := range points {
-		s.wrap = []string{"strace", "-f", "--seccomp-bpf", "-qq", "-y", "-o", trace, "-e", "trace=" + p.calls,
-			"-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", p.calls, p.n)}
-		testkit.OK(t, os.RemoveAll(trace))
-		if err := s.start(); err == nil {
+	for n := range rounds {
+		calls := killCalls[n%len(killCalls)]
+		spec := calls + ":signal=KILL:when=1"
+		testkit.OK(t, os.RemoveAll(s.trace))
+		if n%6 == 5 {
+			s.wrap = []string{"strace", "-f", "--seccomp-bpf", "-qq", "-y", "-o", s.trace, "-e", "trace=" + calls, "-e", "inject=" + spec}
+			if err := s.start(); err == nil {
+				s.await(3 * time.Second)
+			}
+			s.killTraced()
+			s.wrap = nil
+		} else {
+			testkit.OK(t, s.start())
+			time.Sleep(time.Duration(50+s.rng.IntN(600)) * time.Millisecond)
+			detach, err := s.inject(calls, spec)
+			testkit.OK(t, err)
 			s.await(3 * time.Second)
+			s.kill()
+			testkit.OK(t, detach())
 		}
-		text, err := os.ReadFile(trace)
+		text, err := os.ReadFile(s.trace)
 		testkit.OK(t, err)
 		if bytes.Contains(text, []byte("+++ killed by SIGKILL")) {
 			s.try.Rounds++
 			hits[phaseOf(text)]++
 		}
-		s.killTraced()
 		testkit.OK(t, s.check(false))
 	}
 	s.wrap = nil
@@ -192,8 +187,8 @@ func TestRedteamKillPoints(t *testing.T) {
 		notes = append(notes, fmt.Sprintf("%s %d", phase, hits[phase]))
 	}
 	s.report(t, "kill -9 at a system call", strings.Join(notes, ", "))
-	if len(hits) < min(3, len(points)) {
-		t.Errorf("the kills met %v only", hits)
+	if len(hits) < 3 || s.try.Rounds < rounds/2 {
+		t.Errorf("%d of %d kills met %v", s.try.Rounds, rounds, hits)
 	}
 }
 

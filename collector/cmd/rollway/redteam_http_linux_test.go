@@ -393,13 +393,13 @@ func TestRedteamSmuggling(t *testing.T) {
 			if w.start != nil {
 				// A client that left does not keep what it sent from being stored; the proxy logs 499 then.
 				for id := range maps.Keys(stored) {
-					if stored[id] != passed[id] {
+					if stored[id] > passed[id] && id != "" { // an id that was mutated
 						t.Errorf("%s (%s): passed on %d times, stored %d times", id, list[atoi(id)%len(list)].name, passed[id], stored[id])
 					}
 				}
 				for id := range maps.Keys(passed) {
-					if stored[id] != passed[id] {
-						t.Errorf("%s: passed on %d times, stored %d times", id, passed[id], stored[id])
+					if stored[id] < passed[id] && atoi(id) < 2*len(list) { // mutated ones may have no event
+						t.Errorf("%s (%s): passed on %d times, stored %d times", id, list[atoi(id)%len(list)].name, passed[id], stored[id])
 					}
 				}
 			}
