@@ -22,7 +22,7 @@ func (c backend) Store(ctx context.Context, b *normalize.Batch, o receiver.Store
 	r, err := c.journal.AppendKeyed(ctx, o.Key, journal.Batch{
 		Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime,
 		Synced: durability == string(config.Synced),
-		Events: b.Events(),
+		Events: b.Events(), Owner: o.Owner,
 	})
 	if !errors.Is(err, journal.ErrKeyReused) { // which says nothing of the disk
 		c.health.Note(err)

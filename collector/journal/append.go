@@ -26,6 +26,8 @@ type Batch struct {
 	// Events is the number of events that became the lines, if some became none; 0: as
 	// many as Records. It tells whether a batch belongs to its key.
 	Events int
+
+	Owner string // who pays for remembering its key
 }
 
 // A Chunk is a part of the lines of a batch. One that is packed becomes a frame as it is.

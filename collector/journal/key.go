@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"sort"
 	"time"
 	"unicode/utf8"
@@ -29,99 +28,30 @@ type Receipt struct {
 	Duplicate bool // stored by an earlier AppendKeyed of the key
 }
 
-// keyHash is the first half of a key's SHA-256.
-type keyHash [16]byte
+// keyHash is the beginning of a key's SHA-256.
+type keyHash [12]byte
 
 func hashKey(key string) keyHash {
 	sum := sha256.Sum256([]byte(key))
-	return keyHash(sum[:16])
+	return keyHash(sum[:])
+}
+
+// keyOwner is the beginning of the SHA-256 of the name of whose keys count together.
+type keyOwner [4]byte
+
+func hashOwner(name string) keyOwner {
+	sum := sha256.Sum256([]byte(name))
+	return keyOwner(sum[:])
 }
 
 // keyed is what is remembered of a batch with a key.
 type keyed struct {
 	hash    keyHash
+	owner   keyOwner
 	first   uint64
 	at      int64 // unix nanoseconds of the append
 	records uint32
 	events  uint32 // that the records are of
-}
-
-// keyTable remembers the newest keys in the order of their batches; guarded by Journal.mu.
-type keyTable struct {
-	limit int
-	age   int64              // nanoseconds
-	ring  []keyed            // from head on, round the end
-	head  int                // index of the oldest
-	n     int                // remembered
-	gone  uint64             // forgotten since Open: the oldest one's number
-	where map[keyHash]uint64 // numbers
-
-	pending map[keyHash]chan struct{} // being appended; closed and removed afterwards
-}
-
-func (t *keyTable) init(limit int, age time.Duration) {
-	t.limit, t.age = limit, int64(age)
-	t.where, t.pending = make(map[keyHash]uint64), make(map[keyHash]chan struct{})
-}
-
-// reserve makes room for n keys in an empty table.
-func (t *keyTable) reserve(n int) {
-	n = min(n, t.limit)
-	t.ring, t.where = make([]keyed, n), make(map[keyHash]uint64, n)
-}
-
-// at returns the i-th oldest key.
-func (t *keyTable) at(i int) *keyed { return &t.ring[(t.head+i)%len(t.ring)] }
-
-func (t *keyTable) find(hash keyHash, now int64) (keyed, bool) {
-	t.expire(now)
-	number, ok := t.where[hash]
-	if !ok {
-		return keyed{}, false
-	}
-	return *t.at(int(number - t.gone)), true
-}
-
-// add remembers k, which is newer than all others.
-func (t *keyTable) add(k keyed) {
-	if t.n >= t.limit {
-		t.forget()
-	}
-	if t.n == len(t.ring) {
-		grown := make([]keyed, min(max(2*t.n, 64), t.limit))
-		for i := range t.n {
-			grown[i] = *t.at(i)
-		}
-		t.ring, t.head = grown, 0
-	}
-	t.n++
-	*t.at(t.n - 1) = k
-	t.where[k.hash] = t.gone + uint64(t.n-1)
-}
-
-func (t *keyTable) expire(now int64) {
-	for t.n > 0 && now-t.at(0).at > t.age {
-		t.forget()
-	}
-}
-
-func (t *keyTable) forget() {
-	if hash := t.at(0).hash; t.where[hash] == t.gone {
-		delete(t.where, hash)
-	}
-	t.head = (t.head + 1) % len(t.ring)
-	t.n--
-	t.gone++
-}
-
-// between returns the keys of the offsets [first, end).
-func (t *keyTable) between(first, end uint64) []keyed {
-	from := sort.Search(t.n, func(i int) bool { return t.at(i).first >= first })
-	var out []keyed
-	for i := from; i < t.n && t.at(i).first < end; i++ {
-		out = append(out, *t.at(i))
-	}
-	return out
 }
 
 // keyTime is the clock of keys: the wall clock's time when the journal was opened, and from
@@ -129,7 +59,7 @@ func (t *keyTable) between(first, end uint64) []keyed {
 func (j *Journal) keyTime() int64 { return j.opened.Add(time.Since(j.opened)).UnixNano() }
 
 // AppendKeyed is Append for a batch that its sender may send again. While the key is
-// remembered (Options.MaxKeys, Options.KeyAge), also after a restart, the batch is stored
+// remembered (Options.MaxKeys, of which the oldest of the owner with the most goes first, and Options.KeyAge), also after a restart, the batch is stored
 // once, and later ones get the receipt of the first, even if more or fewer of the same
 // events became records. One that comes while the first is being stored waits for it. The
 // key of a batch that was not stored is forgotten. A batch with another number of events
@@ -212,7 +142,8 @@ func (j *Journal) repeatLocked(k keyed, b *Batch) (Receipt, error) {
 // entries. docs/FORMAT.md has the same table.
 //
 //	Entry of a key, 40 bytes, in the order of offsets
-//	       0    16  first half of the key's SHA-256
+//	       0    12  the beginning of the key's SHA-256
+//	      12     4  the beginning of the SHA-256 of the name of whose key it is
 //	      16     8  offset of the key's first record
 //	      24     8  time of the append
 //	      32     4  number of records stored under the key, also in the next frames
@@ -220,7 +151,7 @@ func (j *Journal) repeatLocked(k keyed, b *Batch) (Receipt, error) {
 const keyEntrySize = 40
 
 func (k *keyed) append(dst []byte) []byte {
-	dst = append(dst, k.hash[:]...)
+	dst = append(append(dst, k.hash[:]...), k.owner[:]...)
 	dst = binary.LittleEndian.AppendUint64(dst, k.first)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(k.at))
 	dst = binary.LittleEndian.AppendUint32(dst, k.records)
@@ -230,7 +161,7 @@ func (k *keyed) append(dst []byte) []byte {
 // parseKey reads the entry that b begins with.
 func parseKey(b []byte) keyed {
 	return keyed{
-		hash: keyHash(b[:16]), first: binary.LittleEndian.Uint64(b[16:]), at: int64(binary.LittleEndian.Uint64(b[24:])),
+		hash: keyHash(b), owner: keyOwner(b[12:]), first: binary.LittleEndian.Uint64(b[16:]), at: int64(binary.LittleEndian.Uint64(b[24:])),
 		records: binary.LittleEndian.Uint32(b[32:]), events: binary.LittleEndian.Uint32(b[36:]),
 	}
 }
@@ -252,38 +183,24 @@ func parseKeys(dst []keyed, h *recordlog.Frame, body []byte) []keyed {
 }
 
 // recoverKeys fills j.keys from the segments that were scanned and the key sections of the
-// others, the newest first until there are enough.
+// others, the oldest first, as they were remembered.
 func (j *Journal) recoverKeys() {
 	scanned := j.scannedKeys
 	j.scannedKeys = nil
 	now := j.keyTime()
-	var found [][]keyed
-	n := 0
-	for i := len(j.segs) - 1; i >= 0 && n < j.o.MaxKeys; i-- {
-		s := j.segs[i]
+	for _, s := range j.segs {
 		keys, ok := scanned[s.first]
-		if !ok && s.sealed && now-s.written.UnixNano() > int64(j.o.KeyAge) {
-			break
-		}
-		if !ok && s.sealed && !s.keyless {
+		if !ok && s.sealed && !s.keyless && now-s.written.UnixNano() <= int64(j.o.KeyAge) {
 			var err error
 			if keys, err = j.keysOf(s); err != nil {
 				j.find(Finding{Kind: recordlog.Damaged, File: segmentName(s.first, extSealed), Detail: "its keys are forgotten: " + err.Error()})
 			}
 		}
-		if len(keys) == 0 {
-			continue
-		}
-		if now-keys[len(keys)-1].at > int64(j.o.KeyAge) {
-			break // and so are those before
-		}
-		found, n = append(found, keys), n+len(keys)
-	}
-	j.keys.reserve(n)
-	for _, keys := range slices.Backward(found) {
 		for _, k := range keys {
 			k.at = min(k.at, now) // the clock may have been set back
-			j.keys.add(k)
+			if now-k.at <= int64(j.o.KeyAge) {
+				j.keys.add(k)
+			}
 		}
 	}
 }

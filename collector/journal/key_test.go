@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -378,6 +380,98 @@ func TestKeyedCrash(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// One owner's keys, however many, do not make another's be forgotten, restarts included:
+// the oldest key of the owner with the most goes.
+func TestKeysOfAnother(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{MaxKeys: 10, SegmentBytes: 4 << 10}
+	send := func(j *Journal, owner, key string) Receipt {
+		t.Helper()
+		r, err := j.AppendKeyed(t.Context(), key, Batch{Lines: []byte("{}\n"), Records: 1, MinTime: 1, MaxTime: 1, Owner: owner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	j := mustOpen(t, dir, o)
+	for _, key := range []string{"a/1", "a/2", "a/3"} {
+		send(j, "a", key)
+	}
+	const many = 1000 // in several segments
+	for i := range many {
+		send(j, "b", fmt.Sprint("b/", i))
+	}
+	for range 2 {
+		for i, key := range []string{"a/1", "a/2", "a/3"} {
+			if r := send(j, "a", key); !r.Duplicate || r.First != uint64(i) {
+				t.Errorf("key %s: %+v", key, r)
+			}
+		}
+		if r := send(j, "b", fmt.Sprint("b/", many-1)); !r.Duplicate {
+			t.Errorf("b's newest: %+v", r)
+		}
+		if s := j.Stats(); s.Keys != 10 {
+			t.Errorf("%d keys", s.Keys)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		j = mustOpen(t, dir, o)
+	}
+	if r := send(j, "b", "b/0"); r.Duplicate {
+		t.Error("b's oldest is remembered")
+	}
+	if r := send(j, "c", "c/0"); r.Duplicate {
+		t.Error("c's first is remembered")
+	}
+	if r := send(j, "a", "a/1"); !r.Duplicate {
+		t.Error("a's oldest is forgotten")
+	}
+}
+
+// The table does what a list does in which everything is looked for.
+func TestKeyTable(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var table keyTable
+	table.init(50, time.Hour)
+	var list []keyed
+	for i := range 20_000 {
+		k := keyed{owner: keyOwner{byte(rnd.IntN(1 + rnd.IntN(20)))}, first: uint64(i), at: int64(i) * int64(time.Minute) * int64(rnd.IntN(2)+1) / 2}
+		if i > 0 {
+			k.at = max(k.at, list[len(list)-1].at)
+		}
+		k.hash[0], k.hash[1] = byte(i), byte(i>>8)
+		list = slices.DeleteFunc(list, func(old keyed) bool { return k.at-old.at > int64(time.Hour) })
+		table.expire(k.at)
+		if len(list) == 50 {
+			count := make(map[keyOwner]int)
+			for _, old := range list {
+				count[old.owner]++
+			}
+			most := count[table.most[0].owner]
+			for o, n := range count {
+				if n > most {
+					t.Fatalf("%v has %d, which are more than %d", o, n, most)
+				}
+			}
+			goes := slices.IndexFunc(list, func(old keyed) bool { return old.owner == table.most[0].owner })
+			list = slices.Delete(list, goes, goes+1)
+		}
+		table.add(k)
+		list = append(list, k)
+		if got := table.between(0, math.MaxUint64); !slices.Equal(got, list) {
+			t.Fatalf("after %d: %v, want %v", i, got, list)
+		}
+		old := list[rnd.IntN(len(list))]
+		if got, ok := table.find(old.hash, k.at); !ok || got != old || table.n != len(list) || len(table.where) != len(list) {
+			t.Fatalf("%v %v, want %v", got, ok, old)
+		}
+	}
+	if len(table.keys) != 50 {
+		t.Errorf("memory for %d", len(table.keys))
 	}
 }
 

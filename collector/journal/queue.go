@@ -30,7 +30,7 @@ func (w *waiter) keySize() int {
 
 // entry returns what is remembered of w's key for records from first on.
 func (w *waiter) entry(first uint64, at int64) keyed {
-	return keyed{hash: w.key, first: first, at: at, records: uint32(w.batch.Records), events: uint32(w.batch.events())}
+	return keyed{hash: w.key, owner: hashOwner(w.batch.Owner), first: first, at: at, records: uint32(w.batch.Records), events: uint32(w.batch.events())}
 }
 
 type waitState uint8

@@ -46,8 +46,9 @@ type StoreOptions struct {
 	// Durability is "buffered" (the lines survive the process), "synced" (they
 	// survive the machine), or "" for the Backend's default.
 	Durability string
-	// Key names the batch, so that it is stored once; "": it has no name.
-	Key string
+	// Key names the batch, so that it is stored once; "": it has no name. Owner is who
+	// pays for remembering it.
+	Key, Owner string
 }
 
 // Stored says how a batch was stored.

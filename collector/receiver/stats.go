@@ -125,6 +125,9 @@ func (c *counters) events(w *workspace, stored, failed int) {
 func (r *Receiver) storeBatch(ctx context.Context, w *workspace) error {
 	r.count.storing.Add(int64(w.batch.Records - w.storing))
 	w.storing = w.batch.Records
+	if w.options.Key != "" {
+		w.options.Owner = w.principal.String()
+	}
 	var err error
 	w.stored, err = r.backend.Store(ctx, &w.batch, w.options)
 	return err
