@@ -270,14 +270,15 @@ func fill(t *testing.T, path, dir string, free int64) {
 // TestRedteamNoSpace has each kind of system call that needs room fail with ENOSPC for a while.
 func TestRedteamNoSpace(t *testing.T) {
 	testkit.Strace(t)
-	rounds := testkit.Rounds(t, testkit.Redteam, 4, 24)
+	rounds := testkit.Rounds(t, testkit.Redteam, 4, 21)
 	s := redteamScene(t, t.TempDir(), "nospace")
 	testkit.OK(t, s.start())
 	s.load.begin(6, time.Millisecond)
 	s.reject()
+	// Not write: the Go runtime wakes itself by it, and ends the process if that fails.
 	specs := []string{
 		"openat:error=ENOSPC:when=2+3", "pwrite64:error=ENOSPC:when=2+2", "rename,renameat,renameat2:error=ENOSPC", "ftruncate,fallocate:error=ENOSPC",
-		"fsync:error=ENOSPC", "fdatasync:error=ENOSPC:when=2+2", "write:error=ENOSPC:when=5+5", "mkdir,mkdirat,unlink,unlinkat:error=ENOSPC",
+		"fsync:error=ENOSPC", "fdatasync:error=ENOSPC:when=2+2", "mkdir,mkdirat,unlink,unlinkat:error=ENOSPC",
 	}
 	for n := range rounds {
 		testkit.OK(t, s.more(30))

@@ -87,7 +87,7 @@ func collision(n int) string {
 // every coding, and bombs of zeros in every coding, several at the same time.
 func TestRedteamBombs(t *testing.T) {
 	at := testkit.Rounds(t, testkit.Redteam, 2, 8)
-	every := testkit.Rounds(t, testkit.Redteam, 11, 1)
+	every := testkit.Rounds(t, testkit.Redteam, 11, 3)
 	a := newTarget(t, "").ready()
 	type bomb struct{ name, path, kind, coding, body string }
 	var bombs []bomb
@@ -119,7 +119,6 @@ func TestRedteamBombs(t *testing.T) {
 		}
 	}
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: at}}
-	defer client.CloseIdleConnections()
 	answers, slowest, slowestName := map[int]int{}, time.Duration(0), ""
 	var mu sync.Mutex
 	for _, b := range bombs {
@@ -159,6 +158,7 @@ func TestRedteamBombs(t *testing.T) {
 		}
 		sending.Wait()
 	}
+	client.CloseIdleConnections()
 	left := a.unharmed()
 	testkit.Attack{
 		Attack: "bombs: unpacked, nested, of many keys, digits and pieces, to every HTTP receiver in every coding", Times: len(bombs) * at,
