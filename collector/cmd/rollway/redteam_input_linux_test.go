@@ -173,7 +173,7 @@ func TestRedteamBombs(t *testing.T) {
 
 // TestRedteamQueries asks what is expensive to answer, and does not read answers.
 func TestRedteamQueries(t *testing.T) {
-	how := time.Duration(testkit.Rounds(t, testkit.Redteam, 300, 6000)) * time.Millisecond
+	how := time.Duration(testkit.Rounds(t, testkit.Redteam, 300, 3000)) * time.Millisecond
 	size := testkit.Rounds(t, testkit.Redteam, 8, 60)
 	a := newTarget(t, "timeouts: {query: 5s, write: 3s}\n")
 	a.bound = mostResident(600) + 128<<20 + 200<<20 // what queries with last and tails that are not read take
@@ -297,7 +297,7 @@ func TestRedteamPaths(t *testing.T) {
 // TestRedteamFloods sends datagrams and streams of junk by syslog, lines over TCP and
 // forward, faster than they are read.
 func TestRedteamFloods(t *testing.T) {
-	how := time.Duration(testkit.Rounds(t, testkit.Redteam, 300, 6000)) * time.Millisecond
+	how := time.Duration(testkit.Rounds(t, testkit.Redteam, 300, 3000)) * time.Millisecond
 	a := newTarget(t, "listen_tcp: \"127.0.0.1:0\"\nlisten_syslog: \"udp://127.0.0.1:0 tcp://127.0.0.1:0\"\nlisten_forward: \"tcp://127.0.0.1:0\"\n").ready()
 	junk := [][]byte{
 		[]byte("<13>1 2026-11-22T04:30:00Z h a - - - junk"), make([]byte, 60<<10), []byte("<999999>"), []byte("<13>" + strings.Repeat("[a b=\"c\"]", 6000)), {}, []byte("\xef\xbb\xbf<13>x"), []byte(strings.Repeat("<13>x\n", 9000)),
@@ -362,7 +362,7 @@ func TestRedteamFloods(t *testing.T) {
 // TestRedteamTLS holds up TLS: handshakes that stop, records that come byte by byte, clients
 // that renegotiate or read nothing.
 func TestRedteamTLS(t *testing.T) {
-	how := time.Duration(testkit.Rounds(t, testkit.Redteam, 300, 5000)) * time.Millisecond
+	how := time.Duration(testkit.Rounds(t, testkit.Redteam, 300, 3000)) * time.Millisecond
 	conns := testkit.Rounds(t, testkit.Redteam, 40, 400)
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
