@@ -151,13 +151,15 @@ type Stats struct {
 
 	Rejected deadletter.Stats
 	Sinks    []sink.Stats
-	Start    uint64 // offset at which the journal ended when it was opened
+	Findings []journal.Finding // of the journal
+	Start    uint64            // offset at which the journal ended when it was opened
 }
 
 // Stats returns a snapshot. It never waits for the disk.
 func (c *Collector) Stats() Stats {
 	s := Stats{Receive: c.receiver.Stats(), Journal: c.journal.Stats(), Query: c.api.Stats(), Start: c.journal.Recovery().Next}
 	s.Connections = c.conns.Stats()
+	s.Findings = c.journal.Findings()
 	if c.rejected != nil {
 		s.Rejected = c.rejected.Stats()
 	}

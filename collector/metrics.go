@@ -11,9 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/rollway/rollway/collector/clients"
+	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/sink"
 	"github.com/rollway/rollway/internal/promtext"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // metrics is what GET /metrics shows: the Stats of the parts at the time of
@@ -157,6 +159,24 @@ func samples[K comparable](counts map[K]uint64) (list []promtext.Sample) {
 	return list
 }
 
+func findings(list []journal.Finding) (samples []promtext.Sample) {
+	counts := make(map[journal.FindingKind]int)
+	for _, kind := range recordlog.FolderKinds { // so that each is there
+		counts[kind] = 0
+	}
+	for _, f := range list {
+		counts[f.Kind]++
+	}
+	for kind, n := range counts {
+		state := "open"
+		if f := (journal.Finding{Kind: kind}); f.Harmless() {
+			state = "noted"
+		}
+		samples = append(samples, promtext.Of(n, string(kind), state))
+	}
+	return samples
+}
+
 // table lists the metrics except for those of sinks. Events: received = stored +
 // rejected + failed + duplicate + dropped + ignored.
 func (s *Stats) table() promtext.Table {
@@ -213,6 +233,7 @@ func (s *Stats) table() promtext.Table {
 		promtext.Counter("journal_packed_to_bytes_total", "Bytes of those segments afterwards.", s.Journal.PackedTo),
 		promtext.Counter("journal_deleted_segments_total", "Segments removed by retention.", s.Journal.DeletedSegments),
 		promtext.Counter("journal_deleted_lines_total", "Lines removed by retention.", s.Journal.DeletedRecords),
+		promtext.Gauges("journal_findings", "What is wrong with the journal's files, by kind. state is open until rollway verify -acknowledge, over restarts; it is noted of what an interrupted process may leave, or what is left alone.", []string{"kind", "state"}, findings(s.Findings)...),
 		promtext.Counter("journal_missed_lines_total", "Lines that readers found missing, summed over readers.", s.Journal.MissedRecords),
 
 		promtext.Counter("queries_total", "Queries begun.", s.Query.Queries),

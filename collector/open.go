@@ -16,6 +16,7 @@ import (
 	"github.com/rollway/rollway/collector/deadletter"
 	"github.com/rollway/rollway/collector/httpserver"
 	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/collector/ledger"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/receiver"
@@ -48,7 +49,14 @@ func RejectedFolder(data string) string { return filepath.Join(data, "rejected")
 
 func (c *Collector) openJournal() (err error) {
 	o := &c.config.Journal
+	var last journal.End
+	if l, err := ledger.Load(c.config.Data); err != nil {
+		c.log.Warn("the ledger of the last collector cannot be read", "error", err)
+	} else if l != nil {
+		last = journal.End{ID: l.Journal, Next: l.Next}
+	}
 	c.journal, err = journal.Open(JournalFolder(c.config.Data), journal.Options{
+		Last:         last,
 		SegmentBytes: int64(o.SegmentSize),
 		MaxBytes:     int64(o.MaxSize),
 		RetainBytes:  int64(o.RetainSize),

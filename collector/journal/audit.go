@@ -29,18 +29,20 @@ type AuditOptions struct {
 
 // AuditReport is what Audit found.
 type AuditReport struct {
-	ID       string // of the journal; "": it cannot be read
-	Records  int64
-	Deleted  uint64 // records that the retention of their tenants has removed from segments
-	Bytes    int64
-	First    uint64    // offset of the first record
-	Next     uint64    // offset after the last record
-	Findings []Finding // damage, torn tails and gaps, in the order of the files
-	List     []SegmentReport
-	Missing  []Gap // offsets in [First, Next) without a record, and not Deleted
-	Keys     int   // in the segments read
-	Twice    int   // keys that were stored again while they had to be known
-	Cursors  []CursorReport
+	ID      string // of the journal; "": it cannot be read
+	Records int64
+	Deleted uint64 // records that the retention of their tenants has removed from segments
+	Bytes   int64
+	First   uint64 // offset of the first record
+	Next    uint64 // offset after the last record
+	// Acknowledged was found, and an operator knows it.
+	Acknowledged []Finding
+	Findings     []Finding // damage, torn tails and gaps, in the order of the files
+	List         []SegmentReport
+	Missing      []Gap // offsets in [First, Next) without a record, and not Deleted
+	Keys         int   // in the segments read
+	Twice        int   // keys that were stored again while they had to be known
+	Cursors      []CursorReport
 }
 
 // SegmentReport is one segment file.
@@ -80,14 +82,15 @@ func (r *AuditReport) Count(from, to uint64) uint64 {
 }
 
 // Damage returns the findings that no interrupted process leaves, without those of
-// segments before the one with the offset from. A torn tail is not damage: the next Open
+// segments before the one with the offset from. What the history has counts in any case
+// until it is acknowledged. A torn tail is not damage: the next Open
 // cuts it, or a running process completes it.
 func (r *AuditReport) Damage(from uint64) (list []Finding) {
 	for _, f := range r.Findings {
 		first, _, isSegment := parseName(f.File)
 		before := isSegment && slices.ContainsFunc(r.List, func(s SegmentReport) bool { return first < s.First && s.First <= from })
 		before = before || f.From < f.To && f.To <= from
-		if !f.Harmless() && !before {
+		if !f.Harmless() && (!before || !f.Seen.IsZero()) {
 			list = append(list, f)
 		}
 	}
@@ -128,7 +131,13 @@ func audit(fsys disk.FS, dir string, o AuditOptions) (r AuditReport, err error) 
 		if f := m.lost(last, r.Next); f.From < f.To {
 			r.find(f)
 		}
+		if len(files) > 0 && m.closed { // otherwise retention may have deleted them since
+			if f := m.lostOldest(files[0].first); f.From < f.To {
+				r.find(f)
+			}
+		}
 	}
+	r.remember(look)
 	return r, nil
 }
 

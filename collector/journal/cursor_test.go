@@ -59,13 +59,22 @@ func TestCursor(t *testing.T) {
 		{string(good[:len(good)-1]), "damaged"},
 		{string(flipAt(24)(bytes.Clone(good))), "damaged"},
 		{cursorFile(strings.Repeat("0", idDigits), 7), "another journal"},
-		{cursorFile("", 11), "ends at 10"},
 		{cursorFile("", 0), ""},
 	} {
 		testkit.OK(t, mem.WriteFile("/j/cursors/kafka", []byte(tt.text)))
 		j = open()
 		cursor(j, 0, tt.reset)
 		j.Close()
+	}
+	// One that leads knows that records were there: their offsets are not given again.
+	testkit.OK(t, mem.WriteFile("/j/cursors/kafka", []byte(cursorFile("", 11))))
+	j, err = Open("/j", Options{Disk: mem})
+	testkit.OK(t, err)
+	defer j.Close()
+	checkKinds(t, j, []FindingKind{recordlog.Missing})
+	cursor(j, 11, "")
+	if first := mustAppend(t, j, lines(11, 1)); first != 11 {
+		t.Errorf("the next record has offset %d", first)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
@@ -20,20 +21,31 @@ const (
 // offset is valid for this journal alone. They are "" if the file cannot be read or made.
 func (j *Journal) ID() string { return j.id }
 
-// identify reads the journal's identity, or makes one. A journal works without one, too.
-func (j *Journal) identify() {
+// identify reads the journal's identity, or makes one, as the history has it. It returns
+// whether there was one. A journal works without one, too.
+func (j *Journal) identify(h *history) (had bool) {
 	id, err := j.readID()
-	if errors.Is(err, fs.ErrNotExist) || err == recordlog.ErrDamaged {
-		if err == recordlog.ErrDamaged {
-			j.find(Finding{Kind: recordlog.Damaged, File: idFile, Detail: "made anew: the journal counts as another one"})
+	switch {
+	case err == nil && h != nil && h.ID != "" && h.ID != id:
+		j.find(Finding{Kind: recordlog.Swapped, File: historyFile, Detail: "it names the journal " + h.ID})
+	case err != nil && h != nil && h.ID != "":
+		j.find(Finding{Kind: recordlog.Rebuilt, File: idFile, Detail: fmt.Sprintf("from %s: %v", historyFile, err)})
+		id, err = h.ID, j.writeID(h.ID)
+	case errors.Is(err, fs.ErrNotExist), err == recordlog.ErrDamaged, errors.Is(err, disk.ErrNotFile):
+		if !errors.Is(err, fs.ErrNotExist) {
+			j.find(Finding{Kind: recordlog.Damaged, File: idFile, Detail: fmt.Sprintf("made anew: the journal counts as another one: %v", err)})
 		}
-		id, err = j.makeID()
+		id = fmt.Sprintf("%016x%016x", recordlog.NewID(), recordlog.NewID())
+		j.fresh, err = true, j.writeID(id)
+	default:
+		had = err == nil
 	}
 	if err != nil {
 		j.find(Finding{Kind: recordlog.Damaged, File: idFile, Detail: err.Error()})
-		return
+		return had
 	}
 	j.id = id
+	return had
 }
 
 func (j *Journal) readID() (string, error) {
@@ -50,7 +62,6 @@ func (j *Journal) readID() (string, error) {
 	return string(b[:idDigits]), nil
 }
 
-func (j *Journal) makeID() (string, error) {
-	id := fmt.Sprintf("%016x%016x", recordlog.NewID(), recordlog.NewID())
-	return id, recordlog.WriteFile(j.fs, filepath.Join(j.dir, idFile), []byte(id+"\n"))
+func (j *Journal) writeID(id string) error {
+	return recordlog.WriteFile(j.fs, filepath.Join(j.dir, idFile), []byte(id+"\n"))
 }

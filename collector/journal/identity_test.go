@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,8 +32,14 @@ func TestID(t *testing.T) {
 	}
 	for _, damage := range []string{"", "short\n", strings.Repeat("g", idDigits) + "\n", id + "\nmore"} {
 		testkit.OK(t, os.WriteFile(filepath.Join(dir, idFile), []byte(damage), 0o640))
-		if again, findings := open(); len(again) != idDigits || again == id || len(findings) != 1 {
+		if again, findings := open(); again != id || len(findings) != 1 {
 			t.Fatalf("from %q the identity %q was read, with the findings %v", damage, again, findings)
+		}
+		testkit.OK(t, errors.Join(os.WriteFile(filepath.Join(dir, idFile), []byte(damage), 0o640), os.Remove(filepath.Join(dir, historyFile))))
+		if again, findings := open(); len(again) != idDigits || again == id || len(findings) != 2 {
+			t.Fatalf("without a history: from %q the identity %q was read, with the findings %v", damage, again, findings)
+		} else {
+			id = again
 		}
 	}
 	testkit.OK(t, os.RemoveAll(dir))

@@ -37,11 +37,19 @@ type Options struct {
 	MaxKeys int           // idempotency keys that are remembered; 0: 1,000,000, of about 100 bytes each
 	KeyAge  time.Duration // time for which they are remembered; 0: 1 h
 
+	Last End // as the caller knows it from elsewhere
+
 	// OnFinding gets what is found while the journal is open, if it is not nil. It must not
 	// call the journal.
 	OnFinding func(Finding)
 
 	Disk disk.FS // nil: the operating system's, without files of other users
+}
+
+// End is where the journal of an ID ended at least.
+type End struct {
+	ID   string
+	Next uint64 // no record had this offset yet
 }
 
 // maxKeys bounds Options.MaxKeys and what Open reads of keys.
@@ -73,6 +81,7 @@ type Journal struct {
 	lock     disk.Lock
 	recovery Recovery
 	id       string
+	fresh    bool // made by Open
 	opened   time.Time
 
 	scannedKeys map[uint64][]keyed // keys by the first offset of their segment; recover's
@@ -109,8 +118,12 @@ type Journal struct {
 		dirty   bool   // the file lists other segments than there are
 		refresh uint64 // the file is written again when next is here
 	}
-	moved    error     // why the folder is not the one that was opened
-	lost     error     // why nothing may be stored; set by settleLost
+	moved    error // why the folder is not the one that was opened
+	lost     error // why nothing may be stored
+	findings struct {
+		kept  []Finding // what was found, now or before, and is not acknowledged
+		acked []Finding // acknowledged
+	}
 	waiting  []*Reader // readers to wake at the next commit
 	free     *waiter
 	counters counters
@@ -160,6 +173,9 @@ func Open(dir string, o Options) (*Journal, error) {
 			return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), j.closeFiles())
 		}
 		c.waits = true
+	}
+	if j.fresh { // what is missing later was removed
+		j.saveManifest(true)
 	}
 	j.manifest.dirty = true
 	j.workers.Go(j.maintain)

@@ -31,7 +31,7 @@ func (j *Journal) maintain() {
 			j.settleAll()
 			return
 		}
-		if j.folderMoved() {
+		if j.Look(); j.folderMoved() {
 			continue // another process may own what is in its place
 		}
 		j.settleAll()

@@ -103,6 +103,14 @@ func readManifest(fsys disk.FS, dir string) (*manifest, error) {
 	return parseManifest(b, path)
 }
 
+// newest returns the first offset of the last segment.
+func (m *manifest) newest() uint64 {
+	if len(m.segs) == 0 {
+		return 0
+	}
+	return m.segs[len(m.segs)-1].First
+}
+
 // find returns the entry of the segment that begins at first, or nil.
 func (m *manifest) find(first uint64) *entry {
 	i, ok := slices.BinarySearchFunc(m.segs, first, func(e entry, first uint64) int { return cmp.Compare(e.First, first) })
@@ -119,6 +127,9 @@ func (m *manifest) lost(last int64, next uint64) Finding {
 	n := len(m.segs)
 	switch {
 	case m.next <= next:
+	case n > 0 && int64(m.segs[n-1].First) == last && !m.closed && next < m.segs[n-1].End:
+		f.File, f.To = segmentName(uint64(last), ""), m.next
+		f.Detail = fmt.Sprintf("the newest segment held records up to offset %d at least, and how many more is not known", m.segs[n-1].End-1)
 	case n > 0 && int64(m.segs[n-1].First) > last:
 		e := m.segs[n-1]
 		f.File, f.To = segmentName(e.First, ""), m.next
@@ -128,6 +139,18 @@ func (m *manifest) lost(last int64, next uint64) Finding {
 		}
 	case m.closed:
 		f.To, f.Detail = m.next, "they were there when the journal was closed"
+	}
+	return f
+}
+
+// lostOldest returns what is listed before the offset first, where the folder's segments
+// begin. From and To are equal if nothing is.
+func (m *manifest) lostOldest(first uint64) Finding {
+	f := Finding{Kind: recordlog.Missing, From: first, To: first, Detail: "the oldest"}
+	for _, e := range m.segs {
+		if e.First < f.From && e.End <= first && e.End > e.First {
+			f.File, f.From = segmentName(e.First, ""), e.First
+		}
 	}
 	return f
 }
@@ -150,6 +173,7 @@ func (j *Journal) saveManifest(closed bool) {
 		return
 	}
 	j.manifest.dirty = false
+	h := j.historyLocked()
 	m := manifest{next: j.next, closed: closed, segs: make([]entry, 0, len(j.segs))}
 	if !closed {
 		m.next += j.reserve()
@@ -158,8 +182,12 @@ func (j *Journal) saveManifest(closed bool) {
 	for _, s := range j.segs {
 		m.segs = append(m.segs, s.entryLocked())
 	}
+	h.next, h.closed, h.newest = m.next, closed, m.newest()
 	j.mu.Unlock()
 	err := j.fs.SyncDir(j.dir) // what is listed has a durable name
+	if err == nil {            // the findings first: the next start does not find them by the new manifest
+		err = recordlog.WriteFile(j.fs, filepath.Join(j.dir, historyFile), h.append(nil))
+	}
 	if err == nil {
 		err = recordlog.WriteFile(j.fs, filepath.Join(j.dir, manifestFile), m.append(nil))
 	}
@@ -202,37 +230,53 @@ func (s *segment) takeEntry(e *entry) {
 	s.written, s.keyless = time.Unix(0, e.Written), e.Flags&entryKeyless != 0
 }
 
-// recoverManifest reads the manifest. Without a sound one the footers are used.
-func (j *Journal) recoverManifest(segments int) (*manifest, error) {
-	m, err := readManifest(j.fs, j.dir)
-	var newer *UnsupportedError
+// recoverManifest reads the manifest. Without a sound one the footers are used, and ends,
+// which tells where the journal ended, is of the history.
+func (j *Journal) recoverManifest(segments int, h *history) (m, ends *manifest, err error) {
+	m, err = readManifest(j.fs, j.dir)
+	if newer := (*UnsupportedError)(nil); errors.As(err, &newer) {
+		return nil, nil, err
+	}
+	if err == nil {
+		return m, m, nil
+	}
 	switch {
-	case err == nil:
-		return m, nil
-	case errors.As(err, &newer):
-		return nil, err
 	case !errors.Is(err, fs.ErrNotExist):
 		j.find(Finding{Kind: recordlog.Rebuilt, File: manifestFile, Detail: fmt.Sprintf("from the segments: %v", err)})
-	case segments > 0:
+	case segments > 0 || h != nil && h.next > 0:
 		j.find(Finding{Kind: recordlog.Rebuilt, File: manifestFile, Detail: "from the segments: it is missing"})
 	}
-	return &manifest{}, nil
+	ends = new(manifest)
+	if h != nil {
+		ends = &manifest{next: h.next, closed: h.closed, segs: []entry{{First: h.newest, End: h.newest}}}
+	}
+	return &manifest{}, ends, nil
 }
 
 // compare reports listed segments that are missing at either end; findMissing reports those
-// between. The next offset never goes back.
-func (j *Journal) compare(m *manifest) error {
-	first, last := j.next, int64(-1)
+// between. No offset is given twice: if nothing tells how far they went, they leap.
+func (j *Journal) compare(m, ends *manifest, leap bool) error {
+	last := int64(-1)
 	if n := len(j.segs); n > 0 {
-		first, last = j.segs[0].first, int64(j.segs[n-1].first)
+		last = int64(j.segs[n-1].first)
+		if f := m.lostOldest(j.segs[0].first); f.From < f.To {
+			if retains := j.o.RetainBytes > 0 || j.o.RetainAge > 0; retains && !m.closed {
+				f.Kind, f.Detail = recordlog.Deleted, "the oldest: by retention just before the process ended, or by hand"
+			}
+			j.find(f)
+		}
+	} else if len(m.segs) > 0 {
+		j.next = max(j.next, m.segs[0].First)
 	}
-	for _, e := range m.segs {
-		if e.First < first && e.End <= first && e.End > e.First {
-			j.find(Finding{Kind: recordlog.Missing, File: segmentName(e.First, ""), From: e.First, To: e.End,
-				Detail: "the oldest: deleted by retention just before the process ended, or by hand"})
+	f := ends.lost(last, j.next)
+	for name, at := range j.otherEnds() {
+		if at > f.To {
+			f.File, f.To, f.Detail = name, at, "they were there when it was written"
 		}
 	}
-	f := m.lost(last, j.next)
+	if leap {
+		f.File, f.To, f.Detail = manifestFile, f.To+offsetLeap, "it is missing, and "+historyFile+" too: how many records there were is not known, so that offsets go on far behind"
+	}
 	if f.From == f.To {
 		return nil
 	}
@@ -243,3 +287,6 @@ func (j *Journal) compare(m *manifest) error {
 	j.writer.seg, err = j.createSegment(f.To) // so that a name keeps the offset too
 	return err
 }
+
+// offsetLeap is more than the offsets that a few segments can have.
+const offsetLeap = 1 << 32

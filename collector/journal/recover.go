@@ -37,10 +37,12 @@ func (j *Journal) recover() error {
 	if err != nil {
 		return err
 	}
-	m, err := j.recoverManifest(len(files))
+	h := j.recoverHistory()
+	m, ends, err := j.recoverManifest(len(files), h)
 	if err != nil {
 		return err
 	}
+	had := j.identify(h)
 	j.next = lowest
 	for i, c := range files {
 		limit, last := uint64(math.MaxUint64), i == len(files)-1
@@ -50,19 +52,20 @@ func (j *Journal) recover() error {
 		if c.ext == extSealed && !last {
 			err = j.recoverSealed(c, limit, m.find(c.first))
 		} else {
-			err = j.recoverWhole(c, limit, last)
+			err = j.recoverWhole(c, limit, last, m.find(c.first))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	j.findMissing()
-	if err := j.compare(m); err != nil {
+	// A new journal writes both before it has a record.
+	if err := j.compare(m, ends, had && h == nil && ends.next == 0 && len(files) > 0); err != nil {
 		return err
 	}
 	j.straightenTimes(begin)
 	j.recoverKeys()
-	j.identify()
+	j.keepFound(begin)
 	j.recovery.Segments, j.recovery.Bytes = len(j.segs), j.total
 	j.recovery.First, j.recovery.Next = j.firstLocked(), j.next
 	j.recovery.Took = time.Since(begin)
@@ -81,6 +84,10 @@ func (j *Journal) listSegments() (files []candidate, lowest uint64, err error) {
 		first, ext, ok := parseName(e.Name)
 		switch {
 		case isNoSegment(e):
+			continue
+		case ok && e.Refused != nil:
+			lowest = max(lowest, first+1) // its name is taken
+			j.find(Finding{Kind: recordlog.Foreign, File: e.Name, Detail: "left alone: " + e.Refused.Error()})
 			continue
 		case !ok || e.Dir:
 			j.find(Finding{Kind: recordlog.Foreign, File: e.Name, Detail: "left alone"})
@@ -160,10 +167,21 @@ func (j *Journal) recoverSealed(c candidate, end uint64, listed *entry) error {
 	} else if foot, err := recordlog.ReadFooter(f, path, c.size); err == nil && foot.First == c.first && foot.End <= end && (s.id == 0 || foot.ID == s.id) {
 		s.take(foot)
 	} else {
-		j.find(Finding{Kind: recordlog.NoFooter, File: c.name()})
+		j.find(sizeFinding(c, listed, s.packed))
 	}
 	j.addSegment(s)
 	return nil
+}
+
+// sizeFinding is of a sealed segment without a sound footer.
+func sizeFinding(c candidate, listed *entry, packed bool) Finding {
+	f := Finding{Kind: recordlog.NoFooter, File: c.name()}
+	if listed != nil && listed.State != stateOpen && packed == (listed.State == statePacked) && listed.Size != c.size {
+		if f.Kind, f.Pos, f.Bytes = recordlog.Shorter, c.size, listed.Size-c.size; f.Bytes < 0 {
+			f.Kind, f.Pos, f.Bytes = recordlog.Longer, listed.Size, -f.Bytes
+		}
+	}
+	return f
 }
 
 // take fills s from its footer.
@@ -192,7 +210,7 @@ func (j *Journal) addSegment(s *segment) {
 
 // recoverWhole reads a segment frame by frame: the last one, and those that a crash left
 // unsealed.
-func (j *Journal) recoverWhole(c candidate, limit uint64, last bool) error {
+func (j *Journal) recoverWhole(c candidate, limit uint64, last bool, listed *entry) error {
 	flag := os.O_RDWR
 	if c.ext == extSealed {
 		flag = os.O_RDONLY
@@ -203,7 +221,7 @@ func (j *Journal) recoverWhole(c candidate, limit uint64, last bool) error {
 	}
 	kept := false
 	if err = recordlog.LockFile(f, j.path(c.first, c.ext)); err == nil {
-		kept, err = j.recoverFile(c, f, limit, last)
+		kept, err = j.recoverFile(c, f, limit, last, listed)
 	}
 	if !kept {
 		err = errors.Join(err, f.Close())
@@ -212,11 +230,14 @@ func (j *Journal) recoverWhole(c candidate, limit uint64, last bool) error {
 }
 
 // recoverFile does recoverWhole's work; kept: the caller does not close f.
-func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool) (kept bool, err error) {
+func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool, listed *entry) (kept bool, err error) {
 	sc, err := scan(f, j.path(c.first, c.ext), c, limit, j.o.MaxKeys)
 	j.recovery.Scanned += c.size
 	if err != nil {
 		return false, err
+	}
+	if listed != nil && sc.Sound && listed.ID != sc.Header.ID && listed.End > listed.First {
+		j.find(Finding{Kind: recordlog.Swapped, File: c.name()})
 	}
 	if c.ext == extOpen {
 		sc.cutUnfinished()
@@ -236,7 +257,7 @@ func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool)
 		if sc.Footer != nil {
 			s.take(sc.Footer)
 		} else {
-			j.find(Finding{Kind: recordlog.NoFooter, File: c.name()})
+			j.find(sizeFinding(c, listed, s.packed))
 		}
 		j.findAll(sc.Findings(c.name(), false))
 		j.addSegment(s)

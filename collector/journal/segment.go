@@ -81,7 +81,7 @@ func (s *segment) bytesLocked() int64 { return s.size + s.footer }
 // isNoSegment reports whether e is a file or folder of the journal, but no segment.
 func isNoSegment(e disk.Entry) bool {
 	switch name := strings.TrimSuffix(e.Name, recordlog.ExtNew); name {
-	case recordlog.LockName, idFile, manifestFile:
+	case recordlog.LockName, idFile, manifestFile, historyFile, ackFile:
 		return !e.Dir
 	case cursorFolder:
 		return e.Dir
@@ -145,6 +145,11 @@ func (j *Journal) createSegment(first uint64) (*segment, error) {
 
 	// A file of this name can only be left from a creation that failed.
 	f, err := recordlog.Create(j.fs, j.path(first, extOpen), h)
+	if errors.Is(err, disk.ErrNotFile) || errors.Is(err, disk.ErrOwner) { // planted
+		if _, err = recordlog.MoveAside(j.fs, j.dir, segmentName(first, extOpen)); err == nil {
+			f, err = recordlog.Create(j.fs, j.path(first, extOpen), h)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

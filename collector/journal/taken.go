@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
@@ -96,6 +95,7 @@ func (j *Journal) folderMoved() bool {
 // removed is made again with what is open, and one that was replaced is left alone: both
 // take a restart. The caller calls it about once a second, and not during Close.
 func (j *Journal) Check() error {
+	j.readAcknowledged()
 	if j.Look() == nil {
 		return nil
 	}
@@ -131,9 +131,13 @@ func (j *Journal) saveTaken() {
 		}
 	}
 	if moved && j.id != "" {
-		if err := recordlog.WriteFile(j.fs, filepath.Join(j.dir, idFile), []byte(j.id+"\n")); err != nil {
+		if err := j.writeID(j.id); err != nil {
 			j.note(err)
 		}
+		j.mu.Lock()
+		j.moved = nil // for the manifest, which the next start compares
+		j.mu.Unlock()
+		j.saveManifest(false)
 	}
 }
 
@@ -209,11 +213,4 @@ func (j *Journal) copyOpen(file disk.File, size int64, path string) (again disk.
 		return nil, errors.Join(err, again.Close(), j.removeFile(path))
 	}
 	return again, nil
-}
-
-// keep reports a finding of a running journal.
-func (j *Journal) keep(f Finding) {
-	if j.o.OnFinding != nil {
-		j.o.OnFinding(f)
-	}
 }

@@ -136,13 +136,15 @@ func TestFolderTakenAway(t *testing.T) {
 	if err := j.Check(); !errors.Is(err, ErrTakenAway) {
 		t.Fatal(err)
 	}
-	if files, err := os.ReadDir(dir); len(files) > 0 || err != nil {
+	files, err := filepath.Glob(filepath.Join(dir, "0*"))
+	if len(files) > 0 || err != nil {
 		t.Fatalf("in the other folder: %v, %v", files, err)
 	}
-	testkit.OK(t, errors.Join(os.Remove(dir), os.Rename(dir+".away", dir)))
+	testkit.OK(t, errors.Join(os.RemoveAll(dir), os.Rename(dir+".away", dir)))
 	testkit.OK(t, j.Check())
 	mustAppend(t, j, synced(2, 1))
-	testkit.OK(t, os.RemoveAll(dir))
+	for os.RemoveAll(dir) != nil { // a manifest may just be written
+	}
 	for range 2 {
 		if err := j.Check(); !errors.Is(err, ErrTakenAway) {
 			t.Fatal(err)

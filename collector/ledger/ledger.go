@@ -14,9 +14,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // Outcomes of an event: what Ledger.Outcomes has as keys. Others may follow; all
@@ -108,13 +111,14 @@ func (l *Ledger) Save(dir string) error {
 // Load reads the ledger of the data folder dir; nil: its last collector left
 // none, as it was killed or did not begin.
 func Load(dir string) (*Ledger, error) {
-	text, err := os.ReadFile(filepath.Join(dir, file))
+	f, err := disk.Real{}.OpenFile(filepath.Join(dir, file), os.O_RDONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	l := new(Ledger)
 	if err == nil {
-		err = json.Unmarshal(text, l)
+		err = json.NewDecoder(io.NewSectionReader(f, 0, 64<<20)).Decode(l)
+		f.Close() // only read from
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read ledger: %w", err)

@@ -183,6 +183,7 @@ var table = []edge{
 	{"collector/journal", "collector/pool", "memory that is used again is checked for use after return"},
 	{"collector/journal", "github.com/klauspost/compress/zstd", "full segments are packed"},
 	{"collector/ledger", "collector/journal", "compares what was counted with what is there"},
+	{"collector/ledger", "internal/disk", "a ledger that is no regular file is not waited for"},
 	{"collector/query", "collector/deadletter", "answers with dead letters as with lines"},
 	{"collector/query", "collector/journal", "reads the records"},
 	{"collector/query", "collector/pool", "texts of strings with escapes"},

@@ -3,6 +3,7 @@ package recordlog
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Finding is one irregularity in a folder.
@@ -15,6 +16,7 @@ type Finding struct {
 	Lines     uint64 // concerned
 	Estimated bool   // Lines is a count of line ends
 	Detail    string
+	Seen      time.Time // when it was kept; zero: it is as it was now
 }
 
 type FindingKind string
@@ -38,10 +40,13 @@ const (
 	Newer        FindingKind = "written by a newer version"
 )
 
+// FolderKinds are the kinds of what others may have done to a folder.
+var FolderKinds = []FindingKind{Damaged, Missing, Shorter, Longer, Swapped, Rebuilt, Gone, Foreign}
+
 // Harmless reports whether an interrupted process may leave f.
 func (f *Finding) Harmless() bool {
 	switch f.Kind {
-	case TornTail, EmptyRemoved, Deleted, Foreign, SetAside, NoFooter, Rebuilt:
+	case TornTail, EmptyRemoved, Deleted, Foreign, SetAside, NoFooter:
 		return true
 	}
 	return false
@@ -66,6 +71,9 @@ func (f Finding) String() string {
 	}
 	if f.Detail != "" {
 		fmt.Fprintf(&b, ", %s", f.Detail)
+	}
+	if !f.Seen.IsZero() {
+		fmt.Fprintf(&b, ", found at %s", f.Seen.Format(time.DateTime))
 	}
 	return b.String()
 }

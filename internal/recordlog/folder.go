@@ -134,7 +134,15 @@ func Remove(fsys disk.FS, path string) error {
 // WriteFile replaces a small file: it writes and syncs a new one, renames it and syncs the
 // folder. After an error the old file is there.
 func WriteFile(fsys disk.FS, path string, data []byte) error {
-	f, err := fsys.OpenFile(path+ExtNew, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
+	open := func() (disk.File, error) {
+		return fsys.OpenFile(path+ExtNew, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+	}
+	f, err := open()
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, disk.ErrNotFile) { // left by a crash, or planted
+		if err = fsys.Remove(path + ExtNew); err == nil {
+			f, err = open()
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,7 @@ const (
 	JournalSegment Kind = 'J'
 	JournalCursor  Kind = 'C'
 	Manifest       Kind = 'M'
+	History        Kind = 'H'
 	SpoolSegment   Kind = 'S'
 	SpoolCursor    Kind = 'Q'
 	SlabFile       Kind = 'P'
@@ -86,6 +87,7 @@ var kindNames = map[Kind]string{
 	JournalSegment: "journal segment",
 	JournalCursor:  "journal cursor",
 	Manifest:       "journal manifest",
+	History:        "journal history",
 	SpoolSegment:   "spool segment",
 	SpoolCursor:    "spool cursor",
 	SlabFile:       "slab file",

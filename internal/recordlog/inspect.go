@@ -65,7 +65,7 @@ func Inspect(fsys disk.FS, path string) (r Report, err error) {
 	switch r.Kind {
 	case JournalSegment, SpoolSegment:
 		err = r.segment(f, path)
-	case JournalCursor, Manifest, SpoolCursor:
+	case JournalCursor, Manifest, History, SpoolCursor:
 		err = r.small(f, path)
 	default:
 		return r, fmt.Errorf("%s is no segment and no cursor or manifest", path)

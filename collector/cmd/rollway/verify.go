@@ -24,7 +24,10 @@ var verifyCommand = &command{
 Reads each FILE to its end and says what it is and whether it is sound. FILE is
 text, which gzip or zstd may have compressed, or any file that Rollway writes.
 FOLDER is a collector's data folder or the journal in it, or a spool: each file
-in it is listed. Nothing is locked or changed: a process may be writing.
+in it is listed. Nothing is locked or changed: a process may be writing. What a
+collector has found in its journal stays damage, over restarts, until you look
+at it and acknowledge it with -acknowledge: it is then no damage to verify, to
+the collector's metrics and its log.
 
 In text NUL bytes are damage: a lost block looks like that, and a file that was
 truncated under its writer. With -json so is every line that is not a JSON
@@ -45,6 +48,7 @@ Examples:
 type verifyFlags struct {
 	json    bool
 	closed  bool
+	ack     bool
 	maxLine int64 // bytes; 0: no limit
 }
 
@@ -52,6 +56,7 @@ func setupVerify(flags *flag.FlagSet) action {
 	v := &verifyFlags{}
 	flags.BoolVar(&v.json, "json", false, "each line of text must be a JSON object in UTF-8")
 	flags.BoolVar(&v.closed, "closed", false, "the files are complete: a torn end is damage too")
+	flags.BoolVar(&v.ack, "acknowledge", false, "of a journal: what is found now is known, and no damage later")
 	sizeFlag(flags, &v.maxLine, "max-line", "a line longer than this `SIZE` is damage (default: no limit)")
 	return v.run
 }
@@ -164,6 +169,16 @@ func (v *verifyFlags) checkJournal(dir string) (report, error) {
 		r.add(true, c.Error != "", "cursors/%s: %s at offset %d %s", c.Name, recordlog.JournalCursor, c.Offset, c.Error)
 	}
 	v.find(&r, found.Findings)
+	for _, f := range found.Acknowledged {
+		r.add(true, false, "acknowledged: %v", f)
+	}
+	if v.ack {
+		if err := journal.Acknowledge(dir, &found); err != nil {
+			return report{}, err
+		}
+		r.add(r.damaged, false, "acknowledged now; the next verify says if anything is new")
+		r.damaged = false
+	}
 	return r, nil
 }
 
