@@ -27,10 +27,7 @@ func (c *Collector) sawRequest(now time.Time, endpoint string, sw *answerWriter,
 		return // a probe sends nothing and gets nothing
 	}
 	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-	s.Addr, s.Receiver = state.proxies.Client(peer.Addr(), r.Header), endpoint
-	if agent := r.Header["User-Agent"]; len(agent) > 0 {
-		s.Agent = agent[0]
-	}
+	s.Addr, s.Receiver, s.Header = state.proxies.Client(peer.Addr(), r.Header), endpoint, r.Header
 	token, _ := sw.from.(*access.Token)
 	if token == nil && state.tokens != nil { // it was refused, or reads
 		token = state.tokens.Find(access.Credentials(r))

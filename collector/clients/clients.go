@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -15,11 +16,11 @@ import (
 // Seen is what came of a request, of what has arrived together on a connection, or of a
 // datagram.
 type Seen struct {
-	Addr     netip.Addr // the client's
-	Token    string     // its name; "": none
-	Tenant   string     // whose events they are; "": nobody's in particular
-	Receiver string     // an endpoint or a protocol: one of few
-	Agent    string     // User-Agent
+	Addr     netip.Addr  // the client's
+	Token    string      // its name; "": none
+	Tenant   string      // whose events they are; "": nobody's in particular
+	Receiver string      // an endpoint or a protocol: one of few
+	Header   http.Header // of the request, for its User-Agent; nil: there is none
 
 	Requests         int // 1 for a request, a datagram, or the beginning of a connection
 	Events, Rejected int // Events include the others
@@ -46,6 +47,8 @@ type Client struct {
 	Last      time.Time `json:"last"`
 	ErrorTime time.Time `json:"error_time,omitzero"` // of the last refusal
 	Error     string    `json:"error"`               // its reason, and the answer to it
+
+	network netip.Prefix
 }
 
 // A Table has a Client for each address (of IPv6 the /64), token and receiver: about the
@@ -60,8 +63,9 @@ type Table struct {
 const shardSize = 64
 
 type shard struct {
-	mu      sync.Mutex
-	clients map[key]*Client // guarded by mu
+	mu       sync.Mutex
+	clients  map[key]*Client      // guarded by mu
+	networks map[netip.Prefix]int // clients of each; guarded by mu
 }
 
 type key struct {
@@ -73,7 +77,7 @@ type key struct {
 func New(log *slog.Logger) *Table {
 	t := &Table{seed: maphash.MakeSeed(), refused: newRefusals(log)}
 	for i := range t.shards {
-		t.shards[i].clients = make(map[key]*Client)
+		t.shards[i].clients, t.shards[i].networks = make(map[key]*Client), make(map[netip.Prefix]int)
 	}
 	return t
 }
@@ -86,7 +90,7 @@ func (t *Table) Add(now time.Time, s *Seen) {
 	sh.mu.Lock()
 	c := sh.clients[k]
 	if c == nil {
-		c = sh.newLocked(k, now, s.Agent)
+		c = sh.newLocked(k, now, s.Header.Get("User-Agent"))
 	}
 	c.add(now, s)
 	sh.mu.Unlock()
@@ -121,11 +125,12 @@ func (sh *shard) newLocked(k key, now time.Time, agent string) *Client {
 		sh.evictLocked()
 	}
 	agent, _, _ = strings.Cut(agent, " ")
-	c := &Client{Client: k.addr.String(), Token: k.token, Tenant: k.tenant, Receiver: k.receiver, Agent: short(agent, 40), First: now}
+	c := &Client{Client: k.addr.String(), Token: k.token, Tenant: k.tenant, Receiver: k.receiver, Agent: short(agent, 40), First: now, network: network(k.addr)}
 	if k.addr.Is6() && !k.addr.IsLoopback() {
 		c.Client += "/64"
 	}
 	sh.clients[k] = c
+	sh.networks[c.network]++
 	return c
 }
 
@@ -133,20 +138,19 @@ func (sh *shard) newLocked(k key, now time.Time, agent string) *Client {
 // pushes out those of another: first one that never had a request accepted, then the one
 // that was seen longest ago.
 func (sh *shard) evictLocked() {
-	of := make(map[netip.Prefix]int)
-	for k := range sh.clients {
-		of[network(k.addr)]++
-	}
 	var out key
 	var last *Client
 	most := 0
 	for k, c := range sh.clients {
-		n := of[network(k.addr)]
+		n := sh.networks[c.network]
 		if n > most || n == most && c.before(last) {
 			out, last, most = k, c, n
 		}
 	}
 	delete(sh.clients, out)
+	if sh.networks[last.network] = most - 1; most == 1 {
+		delete(sh.networks, last.network)
+	}
 }
 
 func (c *Client) before(other *Client) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"github.com/rollway/rollway/internal/testkit"
 )
 
+var curl = http.Header{"User-Agent": {"curl/8.0 (x; y)"}}
+
 var noon = time.Unix(1_800_000_000, 0)
 
 func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
@@ -21,7 +24,7 @@ func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
 // was turned away last.
 func TestEntries(t *testing.T) {
 	table := New(slog.New(slog.DiscardHandler))
-	ok := Seen{Addr: addr("192.0.2.1"), Token: "w", Tenant: "shop", Receiver: "/api/logs", Agent: "curl/8.0 (x; y)", Requests: 1, Events: 3, Rejected: 1, Bytes: 100}
+	ok := Seen{Addr: addr("192.0.2.1"), Token: "w", Tenant: "shop", Receiver: "/api/logs", Header: curl, Requests: 1, Events: 3, Rejected: 1, Bytes: 100}
 	table.Add(noon, &ok)
 	ok.Addr = addr("::ffff:192.0.2.1")
 	table.Add(noon.Add(time.Second), &ok)
@@ -83,14 +86,17 @@ func TestRefusals(t *testing.T) {
 	for i := range 5000 {
 		table.Add(noon, &Seen{Addr: addr(fmt.Sprintf("10.%d.%d.1", i/256, i%256)), Receiver: "/api/logs", Requests: 1, Refused: Reason(401)})
 	}
-	table.Add(noon, &Seen{Addr: addr("192.0.2.78"), Receiver: "syslog", Refused: Handshake})
+	for i := range 5000 {
+		table.Add(noon, &Seen{Addr: addr("192.0.2.78"), Receiver: "syslog", Token: fmt.Sprint(i), Refused: Handshake})
+	}
 	list, sum := map[Refusal]uint64{}, uint64(0)
 	table.Refusals(func(r Refusal, n uint64) {
 		list[r] = n
 		sum += n
 	})
-	if len(list) != maxSeries+2 || sum != 5003 || list[Refusal{"syslog", Connections, "w", "192.0.2.0/24"}] != 2 ||
-		list[Refusal{"/api/logs", "unauthorized", "other", "other"}] != 5000-(maxSeries-5) || list[Refusal{"syslog", Handshake, "other", "other"}] != 1 {
+	if len(list) != 2*maxSeries+1 || sum != 10_002 || list[Refusal{"syslog", Connections, "w", "192.0.2.0/24"}] != 2 ||
+		list[Refusal{"/api/logs", "unauthorized", "", "other"}] != 5000-(maxSeries-5) ||
+		list[Refusal{"syslog", Handshake, "0", "other"}] != 1 || list[Refusal{"syslog", Handshake, "other", "other"}] != 5000-(maxSeries-1) {
 		t.Errorf("%d series, sum %d: %v", len(list), sum, list)
 	}
 }
@@ -143,7 +149,7 @@ func TestReason(t *testing.T) {
 
 func TestAddDoesNotAllocate(t *testing.T) {
 	table := New(slog.New(slog.DiscardHandler))
-	s := Seen{Addr: addr("192.0.2.1"), Token: "w", Receiver: "/api/logs", Agent: "curl/8.0 x", Requests: 1, Events: 1}
+	s := Seen{Addr: addr("192.0.2.1"), Token: "w", Receiver: "/api/logs", Header: curl, Requests: 1, Events: 1}
 	table.Add(noon, &s)
 	if n := testing.AllocsPerRun(1000, func() { table.Add(noon, &s) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -155,7 +161,7 @@ func BenchmarkAdd(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
-			table.Add(noon, &Seen{Addr: addr("192.0.2.1"), Token: "w", Receiver: "/api/logs", Agent: "curl/8.0 x", Requests: 1, Events: 1})
+			table.Add(noon, &Seen{Addr: addr("192.0.2.1"), Token: "w", Receiver: "/api/logs", Header: curl, Requests: 1, Events: 1})
 		}
 	})
 }

@@ -28,13 +28,13 @@ func Reason(status int) string {
 	return strings.ReplaceAll(strings.ToLower(http.StatusText(status)), " ", "_")
 }
 
-// A Refusal is what was refused for a reason at a receiver. Beyond a number of tokens and
-// networks the others are counted together.
+// A Refusal is what was refused for a reason at a receiver. Beyond a number of networks
+// and tokens the others are counted together.
 type Refusal struct{ Receiver, Reason, Token, Network string }
 
 const (
-	other      = "other" // token and network beyond maxSeries
-	maxSeries  = 300
+	other      = "other"
+	maxSeries  = 300 // with a network, and twice as many with a token
 	logEvery   = time.Minute
 	logRefused = "clients are turned away"
 )
@@ -67,13 +67,16 @@ func (r *refusals) add(s *Seen) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, known := r.counts[one]; !known && len(r.counts) >= maxSeries {
-		one.Token, one.Network = other, other
+		one.Network = other
+	}
+	if _, known := r.counts[one]; !known && len(r.counts) >= 2*maxSeries {
+		one.Token = other
 	}
 	r.counts[one]++
 	u := r.untold[class]
 	if u == nil {
 		u = &untold{first: *s}
-		u.first.Path, u.first.Text = short(s.Path, 200), short(s.Text, 200)
+		u.first.Header, u.first.Path, u.first.Text = nil, short(s.Path, 200), short(s.Text, 200)
 		r.untold[class] = u
 	}
 	u.count++
