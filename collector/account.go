@@ -9,13 +9,21 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 )
 
-// outcomes are the outcomes of events as the receiver has counted them; their
-// sum is what it has received.
-func outcomes(s *receiver.Stats) map[string]uint64 {
-	return map[string]uint64{
-		ledger.Stored: s.Stored, ledger.Rejected: s.RejectedTotal(), ledger.Failed: s.Failed, ledger.Duplicate: s.Duplicate,
-		ledger.Dropped: s.DroppedTotal(), ledger.Ignored: s.IgnoredTotal(),
+// eventsOf are events as the receiver has counted them.
+func eventsOf(e *receiver.Events) ledger.Events {
+	return ledger.Events{Received: e.Received, Rejected: e.Rejected, Outcomes: map[string]uint64{
+		ledger.Stored: e.Stored, ledger.Rejected: e.RejectedTotal(), ledger.Failed: e.Failed, ledger.Duplicate: e.Duplicate,
+		ledger.Dropped: e.DroppedTotal(), ledger.Ignored: e.IgnoredTotal(),
+	}}
+}
+
+// tenantsOf is eventsOf for each tenant.
+func tenantsOf(s *receiver.Stats) map[string]ledger.Events {
+	all := make(map[string]ledger.Events)
+	for tenant, e := range s.Tenants {
+		all[tenant] = eventsOf(&e)
 	}
+	return all
 }
 
 // ledgerTries is how often a ledger is taken again if events came meanwhile.
@@ -49,8 +57,8 @@ func (c *Collector) takeLedger() ledger.Ledger {
 	}
 	return ledger.Ledger{
 		DeadLetters: ledger.DeadLetters{Start: d.Start, Rejected: d.Rejected, Kept: d.Kept, Pending: d.Pending, Dropped: d.Dropped},
-		Journal:     c.journal.ID(), Began: c.began, Taken: time.Now(),
-		Received: before.Received, Outcomes: outcomes(&before), Rejected: before.Rejected,
+		Account:     ledger.Account{Began: c.began, Taken: time.Now(), Events: eventsOf(&before.Events)},
+		Tenants:     tenantsOf(&before), Journal: c.journal.ID(),
 		InHand:       after.Stored + after.Duplicate + uint64(after.Storing) - before.Stored - before.Duplicate,
 		FirstAtStart: r.First, Start: r.Next, First: j.First, Next: j.Next,
 		Appended: j.Records, Repeated: j.DuplicateRecords, Deleted: j.DeletedRecords,
@@ -81,6 +89,12 @@ func (c *Collector) leaveLedger() {
 	}
 }
 
-func (c *Collector) serveLedger(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, c.Ledger())
+func (c *Collector) serveLedger(w http.ResponseWriter, r *http.Request) {
+	tenant := tenantOf(r)
+	if tenant == "" {
+		writeJSON(w, http.StatusOK, c.Ledger())
+		return
+	}
+	events := c.receiver.Stats().Tenants[tenant]
+	writeJSON(w, http.StatusOK, ledger.Account{Tenant: tenant, Began: c.began, Taken: time.Now(), Events: eventsOf(&events)})
 }

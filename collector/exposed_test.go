@@ -30,7 +30,7 @@ func TestWarnOpen(t *testing.T) {
 		}
 		return list
 	}
-	if got, want := warned(), []string{openHTTP, open + "take events by HTTP with access.tokens", open + "use tls:// and tls.client_ca",
+	if got, want := warned(), []string{openHTTP, open + "use tls:// and tls.client_ca", open + "use tls:// and tls.client_ca",
 		open + "use tls:// and tls.client_ca, or forward.shared_key_file"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

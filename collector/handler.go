@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/rollway/rollway/collector/access"
 	"github.com/rollway/rollway/collector/endpoints"
 	"github.com/rollway/rollway/collector/query"
@@ -49,7 +47,7 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	mux.Handle(tailPath, c.measured(tailPath, 0, reading(http.HandlerFunc(c.api.ServeTail))))
 	route("/api/clients", reading(readOnly(http.HandlerFunc(c.serveClients))))
 	route("/api/ledger", reading(readOnly(http.HandlerFunc(c.serveLedger))))
-	route("/metrics", reading(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog}))))
+	route("/metrics", reading(readOnly(c.serveMetrics(errorLog))))
 	route("/healthz", readOnly(http.HandlerFunc(c.serveHealth)))
 	route("/readyz", readOnly(http.HandlerFunc(c.serveReady)))
 	mux.Handle("/{$}", c.measured("/", inTime, elastic.Handshake(indexOnly(http.HandlerFunc(c.serveIndex)))))

@@ -31,16 +31,8 @@ type listener struct {
 // openListeners listens wherever the configuration says.
 func (c *Collector) openListeners() error {
 	cfg := c.config
-	if cfg.ListenTCP != "" {
-		l, err := listen("listen_tcp", cfg.ListenTCP)
-		if err != nil {
-			return err
-		}
-		c.listeners = append(c.listeners, listener{
-			key: "listen_tcp", takes: "NDJSON over tcp", addr: l.Addr(), close: l.Close,
-			closedBy: "take events by HTTP with access.tokens",
-			serve:    func(ctx context.Context) error { return c.receiver.ServeTCP(ctx, l) },
-		})
+	if err := c.openStreams("listen_tcp", cfg.ListenTCP, receiver.NDJSON{MaxLine: int(cfg.Limits.MaxEvent)}); err != nil {
+		return err
 	}
 	if err := c.openStreams("listen_syslog", cfg.ListenSyslog, syslog.Protocol{MaxMessage: int(cfg.Limits.MaxEvent)}); err != nil {
 		return err
@@ -55,7 +47,7 @@ func (c *Collector) openListeners() error {
 // openStreams listens at the addresses of one setting for protocol p, which is
 // a receiver.PacketProtocol too if one of them may be for UDP.
 func (c *Collector) openStreams(key, text string, p receiver.StreamProtocol) error {
-	addrs, err := config.ParseAddrs(text, "udp", "tcp", "tls")
+	addrs, err := config.ParseAddrs(text, "tcp", "tls", "udp")
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"log"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/journal"
@@ -36,7 +38,11 @@ func newMetrics(c *Collector) *metrics {
 	}
 	m.registry.MustRegister(
 		m.durations,
-		&statsCollector{c},
+		tables(func() []promtext.Table {
+			s := c.Stats()
+			ready := promtext.Flag("ready", "1 while lines can be stored, as /readyz says.", c.health.Ready() == nil)
+			return []promtext.Table{s.table(), s.tableOfSinks(), tableOfTenants(s.Receive.Tenants), {ready, c.refused()}}
+		}),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector(),
@@ -129,18 +135,16 @@ func (w *answerWriter) begin() {
 // Unwrap is for http.ResponseController.
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// statsCollector publishes Stats. It describes nothing in advance, as rules and sinks
-// may be any.
-type statsCollector struct{ c *Collector }
+// tables publishes what it returns. It describes nothing in advance, as rules, sinks and
+// tenants may be any.
+type tables func() []promtext.Table
 
 // Describe implements prometheus.Collector.
-func (sc *statsCollector) Describe(chan<- *prometheus.Desc) {}
+func (tables) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
-func (sc *statsCollector) Collect(out chan<- prometheus.Metric) {
-	s := sc.c.Stats()
-	ready := promtext.Flag("ready", "1 while lines can be stored, as /readyz says.", sc.c.health.Ready() == nil)
-	for _, t := range []promtext.Table{s.table(), s.tableOfSinks(), {ready, sc.c.refused()}} {
+func (f tables) Collect(out chan<- prometheus.Metric) {
+	for _, t := range f() {
 		t.Visit(func(name, help string, counter bool, labels, values []string, v float64) {
 			kind := prometheus.GaugeValue
 			if counter {
@@ -250,6 +254,41 @@ func (s *Stats) table() promtext.Table {
 		promtext.Counters("events_ignored_total", "What is no log, such as Sentry's transactions and sessions, by type; it is acknowledged and not kept.", []string{"type"}, samples(s.Receive.Ignored)...),
 		promtext.Counters("ingest_requests_total", "Requests to take events, by status.", []string{"code"}, samples(s.Receive.Requests)...),
 	}
+}
+
+// tableOfTenants lists the metrics of tenants, which are all that a token of one may read.
+func tableOfTenants(tenants map[string]receiver.Events) promtext.Table {
+	var received, outcomes, bytes []promtext.Sample
+	for tenant, e := range tenants {
+		received = append(received, promtext.Of(e.Received, tenant))
+		bytes = append(bytes, promtext.Of(e.StoredBytes, tenant))
+		for outcome, n := range eventsOf(&e).Outcomes {
+			outcomes = append(outcomes, promtext.Of(n, tenant, outcome))
+		}
+	}
+	return promtext.Table{
+		promtext.Counters("tenant_events_received_total", "Events read of a tenant's tokens and addresses.", []string{"tenant"}, received...),
+		promtext.Counters("tenant_events_total", "Those events by outcome: stored, rejected, failed, duplicate, dropped or ignored.", []string{"tenant", "outcome"}, outcomes...),
+		promtext.Counters("tenant_stored_bytes_total", "Bytes of canonical lines stored of a tenant.", []string{"tenant"}, bytes...),
+	}
+}
+
+// serveMetrics answers a token of a tenant with the metrics of that tenant.
+func (c *Collector) serveMetrics(errorLog *log.Logger) http.Handler {
+	o := promhttp.HandlerOpts{ErrorLog: errorLog}
+	all := promhttp.HandlerFor(c.metrics.registry, o)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tenant := tenantOf(r)
+		if tenant == "" {
+			all.ServeHTTP(w, r)
+			return
+		}
+		own := prometheus.NewRegistry()
+		own.MustRegister(tables(func() []promtext.Table {
+			return []promtext.Table{tableOfTenants(map[string]receiver.Events{tenant: c.receiver.Stats().Tenants[tenant]})}
+		}))
+		promhttp.HandlerFor(own, o).ServeHTTP(w, r)
+	})
 }
 
 func (s *Stats) tableOfSinks() promtext.Table {

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"context"
 	"crypto/tls"
 	"net/http"
 	"sync/atomic"
@@ -59,6 +60,16 @@ func (s *state) identify(r *http.Request, right access.Right) (*access.Token, er
 	return token, nil
 }
 
+// tenantKey is where readers leaves a tenant in a request's context.
+type tenantKey struct{}
+
+// tenantOf returns the tenant that a request, which readers let through, may know alone;
+// "": of all.
+func tenantOf(r *http.Request) string {
+	tenant, _ := r.Context().Value(tenantKey{}).(string)
+	return tenant
+}
+
 // readers lets those through who may read. A token of a tenant finds that
 // tenant's lines.
 func (c *Collector) readers(next http.Handler) http.Handler {
@@ -76,6 +87,7 @@ func (c *Collector) readers(next http.Handler) http.Handler {
 		}
 		if token != nil && token.Tenant() != "" {
 			r = query.Only(r, token.Tenant())
+			r = r.WithContext(context.WithValue(r.Context(), tenantKey{}, token.Tenant()))
 		}
 		next.ServeHTTP(w, r)
 	})

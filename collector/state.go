@@ -36,6 +36,7 @@ func loadState(cfg config.Config, ids *ulid.Source) (*state, error) {
 		if s.tokens, err = access.Load(path); err != nil {
 			return nil, err
 		}
+		s.policy.Extras = access.ExtrasOf("")
 	}
 	if s.proxies, err = forwarded.New(cfg.Proxies.Trusted, cfg.Proxies.Header); err != nil {
 		return nil, fmt.Errorf("proxies: %w", err)
@@ -47,10 +48,10 @@ func loadState(cfg config.Config, ids *ulid.Source) (*state, error) {
 	if err != nil {
 		host = "unknown"
 	}
-	if s.program, err = enrich.Compile(cfg.Enrich, cfg.Rules, enrich.Environment{Host: host, IDs: ids}); err != nil {
+	if s.program, err = enrich.Compile(cfg.Enrich, cfg.Rules, enrich.Environment{Host: host, IDs: ids, Tenants: s.tokens != nil}); err != nil {
 		return nil, err
 	}
-	s.policy = receiver.Policy{Admit: s.admit, Client: s.proxies.Client}
+	s.policy.Admit, s.policy.Client = s.admit, s.proxies.Client
 	if s.program != nil { // not a nil *Program
 		s.policy.Enricher = s.program
 	}

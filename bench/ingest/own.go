@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/admission"
-	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
@@ -64,7 +63,7 @@ type sender struct {
 // tenant is the sender of all requests that have one.
 var tenant = func() *sender {
 	s := &sender{name: "shop", pays: admission.New().Named("shop", 1)}
-	s.extras.Add(enrich.Tenant, s.name)
+	s.extras.Add(normalize.Tenant, s.name)
 	return s
 }()
 

@@ -37,10 +37,18 @@ type Token struct {
 
 // OfTenant returns the token of an address that takes the events of a tenant: it has no
 // rights and no bounds.
-func OfTenant(tenant string) *Token {
-	t := &Token{tenant: tenant, extras: new(normalize.Extras)}
-	t.extras.Add("tenant", tenant)
-	return t
+func OfTenant(tenant string) *Token { return &Token{tenant: tenant, extras: ExtrasOf(tenant)} }
+
+// ExtrasOf returns what each event of a tenant gets. If the tenant is "", that is nothing,
+// but a sender's own attribute of the name becomes tenant_2 all the same.
+func ExtrasOf(tenant string) *normalize.Extras {
+	x := new(normalize.Extras)
+	if tenant == "" {
+		x.Reserve([]byte(normalize.Tenant))
+	} else {
+		x.Add(normalize.Tenant, tenant)
+	}
+	return x
 }
 
 // May reports whether the token has the right. A nil Token has none.
@@ -72,7 +80,7 @@ func (t *Token) Durability() string { return t.durability }
 // "": all lines.
 func (t *Token) Tenant() string { return t.tenant }
 
-// Extras are what each event gets: its tenant.
+// Extras are what each event gets, see ExtrasOf.
 func (t *Token) Extras() *normalize.Extras { return t.extras }
 
 // Wait returns how long the owner of the token should wait before it sends

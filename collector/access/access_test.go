@@ -46,7 +46,7 @@ func TestLoad(t *testing.T) {
 	if a.Name != "checkout" || a.Tenant() != "shop" || !a.May(Read) || !a.May(Write) || a.Durability() != "synced" || a.Extras() == nil {
 		t.Errorf("the first is %+v", a)
 	}
-	if b.Name != "other" || b.May(Read) || !b.May(Write) || b.Durability() != "" || b.Extras() != nil {
+	if b.Name != "other" || b.May(Read) || !b.May(Write) || b.Durability() != "" || len(b.Extras().AppendTo(nil)) > 0 {
 		t.Errorf("the second is %+v", b)
 	}
 	for _, secret := range []string{"", "x", one + "0", strings.ToUpper(one), one[:15]} {

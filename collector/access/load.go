@@ -142,7 +142,7 @@ func (l *loader) entry(m *yaml.Node) {
 	if len(l.errors) > before {
 		return
 	}
-	t.id = l.keyring.digest(*sum)
+	t.id, t.extras = l.keyring.digest(*sum), ExtrasOf(t.tenant)
 	if other := l.keyring.tokens[t.id]; other != nil {
 		l.fail(m, "secret", "tokens %s and %s have the same", other.Name, t.Name)
 		return
@@ -197,8 +197,7 @@ func (l *loader) setting(t *Token, k, v *yaml.Node) {
 			return
 		}
 		if k.Value == "tenant" {
-			of := OfTenant(v.Value)
-			t.tenant, t.extras = of.tenant, of.extras
+			t.tenant = v.Value
 			return
 		}
 		if line, ok := l.names[v.Value]; ok {

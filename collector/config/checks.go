@@ -103,11 +103,15 @@ type Addr struct {
 func (a Addr) String() string { return a.Network + "://" + a.Host }
 
 // ParseAddrs parses addresses separated by blanks, each network://host:port with one of
-// the networks. Without a host it is loopback. ?tenant=NAME after it sets the tenant.
+// the networks; tcp, if it is the first of them, may be left out. Without a host it is
+// loopback. ?tenant=NAME after it sets the tenant.
 func ParseAddrs(text string, networks ...string) (list []Addr, err error) {
 	for _, word := range strings.Fields(text) {
 		addr, option, hasOption := strings.Cut(word, "?")
 		network, host, found := strings.Cut(addr, "://")
+		if !found && networks[0] == "tcp" {
+			network, host, found = "tcp", addr, true
+		}
 		if !found || !slices.Contains(networks, network) {
 			return nil, fmt.Errorf("%q is not an address: write %s://host:port, with blanks between several", word, strings.Join(networks, ":// or "))
 		}

@@ -19,11 +19,11 @@ import (
 // in the setting's own unit ("or 0" admits 0 too, * is no bound) or the name of a check.
 type Config struct {
 	Listen      string `key:"listen" default:"127.0.0.1:4318" check:"addr"` // host:port for HTTP; port 0 takes a free one
-	ListenTCP   string `key:"listen_tcp" check:"addr or empty"`             // host:port for NDJSON over plain TCP; empty: off
 	ListenGRPC  string `key:"listen_grpc" default:"auto" check:"addr auto"` // an additional host:port for gRPC; empty: off; auto: see AddrGRPC
 	DebugListen string `key:"debug_listen" check:"addr or empty"`           // host:port for profiles; empty: off
 
-	ListenSyslog  string `key:"listen_syslog" check:"addrs udp tcp tls"` // addresses for syslog, as ParseAddrs reads them; empty: off
+	ListenTCP     string `key:"listen_tcp" check:"addrs tcp tls"`        // addresses for NDJSON, as ParseAddrs reads them; empty: off
+	ListenSyslog  string `key:"listen_syslog" check:"addrs udp tcp tls"` // the same for syslog
 	ListenForward string `key:"listen_forward" check:"addrs tcp tls"`    // the same for the Fluent forward protocol
 
 	Data  string `key:"data" default:"./data" check:"not empty"` // the folder of the journal
@@ -255,8 +255,6 @@ func (c *Config) Check() error {
 		"%v is less than three times limits.max_unpacked (%v): the largest request allowed could never be accepted", l.InFlight, l.MaxUnpacked)
 	add((tls.Cert == "") != (tls.Key == ""), "tls.cert", "tls.cert and tls.key must be set together")
 	add(tls.ClientCA != "" && tls.Cert == "", "tls.client_ca", "client certificates need TLS: set tls.cert and tls.key too")
-	add(c.Access.Tokens != "" && c.ListenTCP != "" && !loopback(c.ListenTCP), "listen_tcp",
-		"%s is open to the network, and NDJSON over TCP cannot carry a token (access.tokens): listen on 127.0.0.1, or use HTTP", c.ListenTCP)
 	add(j.MaxSize > 0 && j.MaxSize < j.SegmentSize, "journal.max_size",
 		"%v is less than one segment (journal.segment_size is %v)", j.MaxSize, j.SegmentSize)
 	add(j.MaxSize > 0 && j.RetainSize > j.MaxSize, "journal.retain_size",
@@ -273,13 +271,14 @@ func (c *Config) Check() error {
 		add(k.SASL == "plain" && k.TLS != "on" && !k.local(), "kafka.sasl", "plain sends the password as it is: set kafka.tls to on, or use scram-sha-512")
 	}
 	streams := func(key, text string) {
-		addrs, _ := ParseAddrs(text, "udp", "tcp", "tls") // it was checked
+		addrs, _ := ParseAddrs(text, "tcp", "tls", "udp") // it was checked
 		for _, a := range addrs {
 			add(a.Network == "tls" && tls.Cert == "", key, "%s begins with tls://: set tls.cert and tls.key too", a)
 			add(c.Access.Tokens != "" && !loopback(a.Host) && (a.Network != "tls" || tls.Cert != "" && tls.ClientCA == ""), key,
 				"%s is open to the network, and its protocol has no place for a token (access.tokens): listen on 127.0.0.1, or use tls:// and tls.client_ca", a)
 		}
 	}
+	streams("listen_tcp", c.ListenTCP)
 	streams("listen_syslog", c.ListenSyslog)
 	if c.Forward.SharedKeyFile == "" {
 		streams("listen_forward", c.ListenForward)

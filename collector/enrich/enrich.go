@@ -23,7 +23,6 @@ const (
 	Client      = "client_ip"   // where the event came from
 	ID          = "ulid"        // an identifier, see package ulid
 	Fingerprint = "fingerprint" // a hash that events of one kind have in common
-	Tenant      = "tenant"      // added by the receiver, not here
 )
 
 // A Program is what events get and what is done to them. It is immutable and

@@ -18,6 +18,10 @@ import (
 type Environment struct {
 	Host string       // name of this machine
 	IDs  *ulid.Source // where identifiers come from
+
+	// Tenants tells that only tokens and addresses write the attribute normalize.Tenant:
+	// no rule changes it.
+	Tenants bool
 }
 
 // Compile makes a Program of the configuration's blocks; nil, if they say
@@ -25,7 +29,7 @@ type Environment struct {
 // config.Errors.
 func Compile(enrich, rules *config.Block, env Environment) (*Program, error) {
 	p := new(Program)
-	l := loader{program: p, env: env, names: map[string]string{Tenant: "what tokens and addresses say"}}
+	l := loader{program: p, env: env, names: map[string]string{normalize.Tenant: "what tokens and addresses say"}}
 	if enrich != nil {
 		l.file = enrich.File
 		l.enrich(enrich.Node)
@@ -103,7 +107,7 @@ func (l *loader) enrich(n *yaml.Node) {
 		case "defaults":
 			p.defaults = new(normalize.Defaults)
 			l.values(v, key, func(k *yaml.Node, raw []byte) {
-				if !p.defaults.AddJSON(k.Value, raw) {
+				if l.tenant(k, key+"."+k.Value, k.Value) && !p.defaults.AddJSON(k.Value, raw) {
 					l.fail(k, key+"."+k.Value, "it is a key of every line, to which only service and logger have defaults, texts both")
 				}
 			})
@@ -190,6 +194,15 @@ func (l *loader) attribute(k *yaml.Node, key, by string, name ...string) bool {
 		return false
 	}
 	l.names[attr] = by
+	return true
+}
+
+// tenant reports whether the configuration may write an attribute of the name.
+func (l *loader) tenant(n *yaml.Node, key, name string) bool {
+	if l.env.Tenants && name == normalize.Tenant {
+		l.fail(n, key, "with access.tokens the attribute %s is what tokens and addresses say; use another name", name)
+		return false
+	}
 	return true
 }
 

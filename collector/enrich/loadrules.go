@@ -51,7 +51,7 @@ func (l *loader) rules(n *yaml.Node) {
 	}
 	names := make(map[string]int)
 	for i, item := range n.Content {
-		r := rule{name: fmt.Sprintf("rule_%d", i+1)}
+		r := rule{name: fmt.Sprintf("rule_%d", i+1), tenants: l.env.Tenants}
 		if l.rule(item, &r) {
 			if line, taken := names[r.name]; taken {
 				l.fail(item, "rules", "the name %s is taken in line %d", r.name, line)
@@ -234,6 +234,7 @@ func (l *loader) to(v *yaml.Node, at string, r *rule) {
 		l.fail(v, at, "%s is read when an event comes in, before rules", r.slot)
 	case name == "" || len(name) > maxName || strings.Contains(name, "*"):
 		l.fail(v, at, "a name of 1 to %d bytes is wanted, without *", maxName)
+	case r.slot == "" && !l.tenant(v, at, name):
 	default:
 		r.to, r.toName = jsonline.AppendString(nil, name), name
 	}

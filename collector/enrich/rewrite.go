@@ -103,6 +103,10 @@ func (w *rewriter) object(i int, selected bool, in part) int {
 		name := i
 		nameEnd, _ := jsonwalk.SkipString(src, i)
 		value := nameEnd + 1
+		if in == ofAttrs && r.tenants && !w.look && string(src[name+1:nameEnd-1]) == normalize.Tenant {
+			i, kept = jsonwalk.SkipValue(src, value), true
+			continue
+		}
 		if in == ofLine {
 			if end := w.special(name, nameEnd); end > 0 {
 				i, kept = end, true
@@ -144,7 +148,7 @@ func (w *rewriter) special(name, nameEnd int) (end int) {
 	switch string(w.src[name:nameEnd]) {
 	case `"time"`, `"level"`:
 	case `"attrs"`:
-		if r.action == remove && r.selectsAll() {
+		if r.action == remove && r.selectsAll() && !r.tenants {
 			end = jsonwalk.SkipValue(w.src, value)
 			w.leaveMember(name, end, true)
 			return end
@@ -326,7 +330,8 @@ func (w *rewriter) redactName(i, end int, attribute bool) {
 	w.replaced(text, at, to)
 	w.copied = end
 	if attribute {
-		if w.suffix > 0 || hasAttr(w.src, w.dst[start:], w.text) {
+		tenant := w.rule.tenants && string(plain(w.dst[start:], w.text)) == normalize.Tenant
+		if tenant || w.suffix > 0 || hasAttr(w.src, w.dst[start:], w.text) {
 			w.dst, w.suffix = appendUnique(w.dst, start, w.src, w.suffix+1, w.text)
 		}
 		w.suffix = max(w.suffix, 1)

@@ -37,6 +37,7 @@ type rule struct {
 
 	toName string // to as text
 
+	tenants  bool // it leaves the attribute normalize.Tenant alone
 	thorough bool // it is never idle: for tests
 }
 

@@ -25,15 +25,20 @@ func check(what string, counted, found, slack uint64, detail string) Check {
 
 // Counts returns the equations among the counts of l alone.
 func (l *Ledger) Counts() []Check {
+	list := l.counts("")
+	if l.Tenant != "" {
+		return list
+	}
+	for _, tenant := range slices.Sorted(maps.Keys(l.Tenants)) {
+		e := l.Tenants[tenant]
+		list = append(list, e.counts(tenant+": ")...)
+	}
 	stored, duplicate := l.Outcomes[Stored], l.Outcomes[Duplicate]
-	list := []Check{
-		check("received = the outcomes", l.Received, sum(l.Outcomes), 0, parts(l.Outcomes)),
-		check("rejected = its reasons", l.Outcomes[Rejected], sum(l.Rejected), 0, parts(l.Rejected)),
+	list = append(list,
 		check("stored = appended to the journal", stored, l.Appended, l.InHand, ""),
 		check("duplicate = found by the journal", duplicate, l.Repeated, l.InHand, ""),
 		check("appended = offsets given since the start", l.Appended, l.Next-l.Start, 0, fmt.Sprintf("from %d to %d", l.Start, l.Next)),
-		check("deleted by retention = offsets gone", l.Deleted, l.First-l.FirstAtStart, 0, fmt.Sprintf("from %d to %d", l.FirstAtStart, l.First)),
-	}
+		check("deleted by retention = offsets gone", l.Deleted, l.First-l.FirstAtStart, 0, fmt.Sprintf("from %d to %d", l.FirstAtStart, l.First)))
 	if d := &l.DeadLetters; d.Start+d.Rejected > 0 {
 		list = append(list, check("dead letters = kept + dropped + pending", d.Start+d.Rejected, d.Kept+sum(d.Dropped)+d.Pending, 0,
 			fmt.Sprintf("kept %d, dropped %s, pending %d; %d from before", d.Kept, orNone(parts(d.Dropped)), d.Pending, d.Start)))
@@ -45,6 +50,13 @@ func (l *Ledger) Counts() []Check {
 			check(s.Name+": pending = offsets to the end", s.Pending, l.Next-s.At, 0, fmt.Sprintf("from %d to %d", s.At, l.Next)))
 	}
 	return list
+}
+
+func (e *Events) counts(of string) []Check {
+	return []Check{
+		check(of+"received = the outcomes", e.Received, sum(e.Outcomes), 0, parts(e.Outcomes)),
+		check(of+"rejected = its reasons", e.Outcomes[Rejected], sum(e.Rejected), 0, parts(e.Rejected)),
+	}
 }
 
 // Records compares l with the records that were found in the journal. first is

@@ -33,18 +33,31 @@ const (
 	Ignored   = "ignored"   // no log: acknowledged and not kept
 )
 
-// Ledger is the account of one process. Offsets and counts are of events; what
-// one lock guards was read at one moment, and the parts in an order that makes
-// InHand a bound.
-type Ledger struct {
-	Journal string    `json:"journal"` // its ID
-	Began   time.Time `json:"began"`
-	Taken   time.Time `json:"taken"`
-	Ended   bool      `json:"ended"` // the collector has stopped, and nothing came after this
-
+// Events are events by outcome, counted at one moment.
+type Events struct {
 	Received uint64            `json:"received"`
 	Outcomes map[string]uint64 `json:"outcomes"`
 	Rejected map[string]uint64 `json:"rejected"` // by reason
+}
+
+// Account is what the events of one process came to: of one tenant, or of all senders.
+type Account struct {
+	Tenant string    `json:"tenant,omitempty"`
+	Began  time.Time `json:"began"`
+	Taken  time.Time `json:"taken"`
+	Events
+}
+
+// Ledger is the account of one process. Offsets and counts are of events; what
+// one lock guards was read at one moment, and the parts in an order that makes
+// InHand a bound. A reader of one tenant gets the Account of it alone.
+type Ledger struct {
+	Account
+	Tenants map[string]Events `json:"tenants,omitempty"` // of the events those of each tenant
+
+	Journal string `json:"journal"` // its ID
+	Ended   bool   `json:"ended"`   // the collector has stopped, and nothing came after this
+
 	// InHand bounds the events that the journal may have more than Stored and
 	// Duplicate say together, as they came while the ledger was taken. 0: none.
 	InHand uint64 `json:"in_hand"`

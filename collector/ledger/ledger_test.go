@@ -15,9 +15,12 @@ import (
 // sound is a ledger in which all agrees.
 func sound() *Ledger {
 	return &Ledger{
-		Journal: "0123", Began: time.Unix(1, 0).UTC(), Taken: time.Unix(9, 0).UTC(), Ended: true,
-		Received: 100, Outcomes: map[string]uint64{Stored: 60, Rejected: 20, Failed: 5, Duplicate: 8, "another": 7},
-		Rejected:     map[string]uint64{"syntax": 15, "too_large": 5},
+		Account: Account{Began: time.Unix(1, 0).UTC(), Taken: time.Unix(9, 0).UTC(), Events: Events{
+			Received: 100, Outcomes: map[string]uint64{Stored: 60, Rejected: 20, Failed: 5, Duplicate: 8, "another": 7},
+			Rejected: map[string]uint64{"syntax": 15, "too_large": 5},
+		}},
+		Tenants: map[string]Events{"shop": {Received: 3, Outcomes: map[string]uint64{Stored: 2, Rejected: 1}, Rejected: map[string]uint64{"syntax": 1}}},
+		Journal: "0123", Ended: true,
 		FirstAtStart: 10, Start: 40, First: 30, Next: 100, Appended: 60, Repeated: 8, Deleted: 20,
 		DeadLetters: DeadLetters{Start: 5, Rejected: 30, Kept: 20, Pending: 8, Dropped: map[string]uint64{"quota": 7}},
 		MaxKeys:     5, KeyAge: time.Hour,
@@ -35,6 +38,8 @@ func TestCounts(t *testing.T) {
 		"stored":         func(l *Ledger) { l.Outcomes[Stored]--; l.Received-- },
 		"stored, moved":  func(l *Ledger) { l.Outcomes[Stored]++; l.Outcomes[Failed]-- },
 		"rejected":       func(l *Ledger) { l.Rejected["syntax"]++ },
+		"a tenant's":     func(l *Ledger) { l.Tenants["shop"].Outcomes[Stored]++ },
+		"its rejected":   func(l *Ledger) { l.Tenants["shop"].Rejected["syntax"]-- },
 		"duplicate":      func(l *Ledger) { l.Outcomes[Duplicate]++; l.Received++ },
 		"an outcome":     func(l *Ledger) { l.Outcomes["another"]++ },
 		"appended":       func(l *Ledger) { l.Appended++; l.Outcomes[Stored]++; l.Received++ },

@@ -33,6 +33,10 @@ type Enricher interface {
 	Withholds() bool
 }
 
+// Tenant is the attribute that says whose an event is. Where there are tokens, only tokens
+// and addresses write it.
+const Tenant = "tenant"
+
 // Extras are attributes that every event of a body gets from its receiver. They come
 // first in attrs, so that a sender's own attribute of the same name is the one that gets
 // a suffix. A nil *Extras has none. It must not change while it is in use.

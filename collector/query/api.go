@@ -173,7 +173,9 @@ func (a *API) principal(r *http.Request) *admission.Principal {
 // onlyKey is where Only leaves a tenant in a request's context.
 type onlyKey struct{}
 
-// Only returns r as one that finds the lines of a tenant alone: see journal.TenantOf.
+// Only returns r as one that finds the lines of a tenant alone: see journal.TenantOf. Its
+// answer tells nothing of other lines: no offset but those of the lines in it, no count,
+// and nothing of retention.
 func Only(r *http.Request, tenant string) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), onlyKey{}, tenant))
 }

@@ -13,10 +13,12 @@ import (
 
 // found is what one search came to.
 type found struct {
-	scanned uint64 // lines of the tenant, if there is one, looked at, or passed over by their frame's time
+	scanned uint64 // lines looked at, or passed over by their frame's time
 	matched uint64
 	missing uint64        // records that are gone
 	gap     *journal.Gap  // the first of them
+	damaged bool          // some are gone, but not by retention
+	after   uint64        // offset after the last line that matched
 	reached uint64        // offset of the line that would have come next
 	away    time.Duration // from the lines: to read them, and until it was the query's turn
 	asked   bool          // where to begin; else what retention has deleted is not missing
@@ -67,6 +69,7 @@ func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, em
 			}
 			if gap.From < end && (f.asked || !gap.Retention) {
 				f.missing += min(gap.To, end) - gap.From
+				f.damaged = f.damaged || a.damage(gap)
 				if f.gap == nil {
 					f.gap = gap
 				}
@@ -92,6 +95,12 @@ func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, em
 	return nil
 }
 
+// damage reports whether something else than retention has made the gap.
+func (a *API) damage(gap *journal.Gap) bool { return !gap.Retention && gap.To > a.src.first() }
+
+// mayBeMissing is what a reader of some lines is told of damage.
+const mayBeMissing = "the journal is damaged where lines of yours may have been"
+
 // tickBytes is how many bytes of lines are searched at a time. A frame can hold
 // many more, and to match one line against many terms takes a while.
 const tickBytes = 64 << 10
@@ -103,7 +112,7 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 		f.wait(f.at.Begin)
 		defer f.at.End()
 	}
-	if q.tenant == nil && !q.mayMatch(lines) {
+	if !q.mayMatch(lines) {
 		if offset < end {
 			f.scanned += min(uint64(frame.Records), end-offset)
 		}
@@ -124,13 +133,12 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 		if n == 0 {
 			n = len(lines)
 		}
-		if q.tenant == nil || string(journal.TenantOf(lines[:n])) == *q.tenant {
-			f.scanned++
-			if q.Match(lines[:n]) {
-				f.matched++
-				if more, err := emit(offset, lines[:n]); err != nil || !more {
-					return false, err
-				}
+		f.scanned++
+		if (q.tenant == nil || string(journal.TenantOf(lines[:n])) == *q.tenant) && q.Match(lines[:n]) {
+			f.matched++
+			f.after = max(f.after, offset+1)
+			if more, err := emit(offset, lines[:n]); err != nil || !more {
+				return false, err
 			}
 		}
 		lines = lines[n:]

@@ -21,6 +21,9 @@ import (
 //	trailer  Rollway-Missing  records that are gone, and why; only if there are any
 //	trailer  Rollway-Error    why the answer ends early; only if it does
 //
+// A request by Only gets of these Rollway-Next, which is from= for the lines after the last
+// in the answer, Rollway-Error, and Rollway-Missing without a number for damage.
+//
 // An answer that failed after its first bytes ends in Rollway-Error if the
 // client sent "TE: trailers"; otherwise the connection is aborted, which every
 // client sees as an error.
@@ -49,6 +52,7 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 	out := &rows{
 		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
 		api:    a,
+		only:   req.query.tenant != nil,
 		end:    end,
 		next:   end,
 		begun:  time.Now(),
@@ -60,6 +64,9 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 		err = a.writeLast(ctx, out, req, from)
 	} else {
 		err = a.writeFirst(ctx, out, req, from)
+	}
+	if out.only {
+		out.next = max(req.from, out.after)
 	}
 	if err == nil {
 		err = out.flush()
@@ -123,6 +130,7 @@ type rows struct {
 	stream
 	found
 	api   *API
+	only  bool   // nothing is told of lines that are not in the answer
 	end   uint64 // of the snapshot
 	next  uint64
 	begun time.Time
@@ -160,8 +168,11 @@ func (o *rows) flushIfFull() error {
 func (o *rows) flush() error {
 	if !o.started {
 		h := setHeader(o.w, "application/x-ndjson")
-		h.Set("Rollway-End", strconv.FormatUint(o.end, 10))
-		h.Set("Trailer", "Rollway-Scanned, Rollway-Matched, Rollway-Next, Rollway-Missing, Rollway-Error")
+		h.Set("Trailer", "Rollway-Next, Rollway-Missing, Rollway-Error")
+		if !o.only {
+			h.Set("Rollway-End", strconv.FormatUint(o.end, 10))
+			h.Add("Trailer", "Rollway-Scanned, Rollway-Matched")
+		}
 	}
 	return o.stream.flush()
 }
@@ -198,9 +209,15 @@ func (o *rows) finish(r *http.Request, err error) {
 		return
 	}
 	h := o.w.Header()
+	h.Set("Rollway-Next", strconv.FormatUint(o.next, 10))
+	if o.only {
+		if o.damaged {
+			h.Set("Rollway-Missing", mayBeMissing)
+		}
+		return
+	}
 	h.Set("Rollway-Scanned", strconv.FormatUint(o.scanned, 10))
 	h.Set("Rollway-Matched", strconv.FormatUint(o.matched, 10))
-	h.Set("Rollway-Next", strconv.FormatUint(o.next, 10))
 	if o.missing > 0 {
 		h.Set("Rollway-Missing", fmt.Sprintf("%d; %s", o.missing, oneLine(o.gap)))
 	}

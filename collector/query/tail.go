@@ -28,7 +28,8 @@ import (
 //	data: {"reason":"…"}
 //
 // A comment comes as a heartbeat, with an id when the tail has passed lines that
-// do not match. The stream begins after Last-Event-ID, else at from, else with
+// do not match, unless Only has made the request: then there are no offsets but the ids of
+// lines, and the event for a gap has a reason alone. The stream begins after Last-Event-ID, else at from, else with
 // since at the oldest record, else at the end.
 func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 	if !onlyGet(w, r) {
@@ -59,10 +60,14 @@ func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Accel-Buffering", "no") // a proxy in between passes lines on at once
 	t := &tail{
 		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
-		api:    a, query: req.query, reader: reader, told: from, begun: time.Now(),
+		api:    a, query: req.query, reader: reader, only: req.query.tenant != nil, told: from, begun: time.Now(),
 	}
 	t.turn.Use(a.o.Admission.CPU, a.principal(r))
-	t.buf = fmt.Appendf(t.buf, "retry: 2000\n: tail from offset %d\n\n", from)
+	t.buf = append(t.buf, "retry: 2000\n: tail"...)
+	if !t.only {
+		t.buf = fmt.Appendf(t.buf, " from offset %d", from)
+	}
+	t.buf = append(t.buf, "\n\n"...)
 	if err = t.flush(); err == nil {
 		err = t.run(ctx)
 	}
@@ -100,6 +105,7 @@ type tail struct {
 	api      *API
 	query    *Query
 	reader   reader
+	only     bool   // nothing is told of lines that do not match
 	told     uint64 // the client knows of everything before this offset
 	failures int    // of the reader, in a row
 	begun    time.Time
@@ -169,7 +175,7 @@ func (t *tail) wait(ctx context.Context) (journal.Frame, bool, error) {
 
 func (t *tail) heartbeat() error {
 	t.buf = append(t.buf, ": heartbeat\n"...)
-	if at := t.reader.Offset(); at > t.told {
+	if at := t.reader.Offset(); at > t.told && !t.only {
 		// An id without data is no event, but the client keeps it.
 		t.appendID(at - 1)
 	}
@@ -189,20 +195,7 @@ func (t *tail) failed(ctx context.Context, err error) error {
 		return errClosing
 	case errors.As(err, &gap):
 		t.failures = 0
-		if gap.To > 0 {
-			t.appendID(gap.To - 1)
-		}
-		t.told = gap.To
-		t.event("gap", struct {
-			From   uint64 `json:"from"`
-			To     uint64 `json:"to"`
-			Missed uint64 `json:"missed"`
-			Reason string `json:"reason"`
-		}{gap.From, gap.To, gap.Missed(), gap.Reason})
-		if gap.Retention && len(t.buf) < streamBuffer {
-			return nil // there may be one before each line
-		}
-		return t.flush()
+		return t.gap(gap)
 	}
 	if t.failures++; t.failures > maxFailures {
 		return fmt.Errorf("read the journal: %w", err)
@@ -212,6 +205,29 @@ func (t *tail) failed(ctx context.Context, err error) error {
 	case <-time.After(retryAfter):
 	}
 	return nil
+}
+
+func (t *tail) gap(gap *journal.Gap) error {
+	if t.only {
+		if gap.Missed() > 0 && t.api.damage(gap) {
+			t.event("gap", map[string]string{"reason": mayBeMissing})
+		}
+		return t.flush()
+	}
+	if gap.To > 0 {
+		t.appendID(gap.To - 1)
+	}
+	t.told = gap.To
+	t.event("gap", struct {
+		From   uint64 `json:"from"`
+		To     uint64 `json:"to"`
+		Missed uint64 `json:"missed"`
+		Reason string `json:"reason"`
+	}{gap.From, gap.To, gap.Missed(), gap.Reason})
+	if gap.Retention && len(t.buf) < streamBuffer {
+		return nil // there may be one before each line
+	}
+	return t.flush()
 }
 
 // frame gathers an event for each line of f that matches.

@@ -101,6 +101,9 @@ type Policy struct {
 	// has sent; peer may be a proxy. Default: peer.
 	Client func(peer netip.Addr, h http.Header) netip.Addr
 
+	// Extras are what events get whose sender nobody knows. Default: nothing.
+	Extras *normalize.Extras
+
 	// Enricher adds to events and applies rules to them. Default: nothing.
 	Enricher normalize.Enricher
 }

@@ -103,7 +103,7 @@ func (f *batcher) store() error {
 		}
 		f.r.logSome(slog.LevelError, "store events", "peer", f.peer, "events", b.Records, "error", err)
 	}
-	f.r.count.events(f.space, stored, failed)
+	f.r.count.batch(f.space, stored, failed)
 	f.r.see(f.receiver, f.from, f.space.sender, f.space.seen(err))
 	f.space.wire.n = 0
 	f.due = false
@@ -222,7 +222,7 @@ func (f *batcher) close(p any, stack func() []byte) {
 func (f *batcher) fail() {
 	if f.due {
 		f.due = false
-		f.r.count.events(f.space, 0, f.space.batch.Records)
+		f.r.count.batch(f.space, 0, f.space.batch.Records)
 	}
 }
 

@@ -8,7 +8,11 @@ import (
 // enrich has done to the events that w gets next, which are from peer, what its
 // policy says.
 func (w *workspace) enrich(peer netip.Addr) {
-	e := w.policy.Enricher
+	e, extras := w.policy.Enricher, w.policy.Extras
+	if w.sender != nil {
+		extras = w.sender.Extras()
+	}
+	w.norm.SetExtras(extras)
 	w.norm.SetEnricher(e, peer)
 	w.batch.WithholdText(e != nil && e.Withholds())
 }

@@ -54,7 +54,7 @@ func FuzzLines(f *testing.F) {
 // batch and how many bytes are left over.
 func sendLines(t *testing.T, pieces ...[]byte) (*normalize.Batch, int) {
 	t.Helper()
-	s := ndjson{maxLine: 200}.Open()
+	s := NDJSON{MaxLine: 200}.Open()
 	c := &Chunk{Received: time.Unix(1779972000, 0), Norm: normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1}), Batch: new(normalize.Batch)}
 	total := new(normalize.Batch)
 	var left []byte

@@ -7,17 +7,20 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 )
 
-// ndjson is the StreamProtocol of ServeTCP.
-type ndjson struct{ maxLine int }
+// NDJSON is the StreamProtocol of JSON values, one or several per line. A line longer than
+// MaxLine bytes is skipped and counted as too_large. The last line needs no line end if it
+// is whole; otherwise it counts as torn.
+type NDJSON struct{ MaxLine int }
 
-func (ndjson) Name() string { return "lines of JSON" }
+// Name implements StreamProtocol.
+func (NDJSON) Name() string { return "lines of JSON" }
 
 // MaxFrame is one more than the longest line, which shows that it is too long.
-func (ndjson) MaxFrame(maxEvent, _ int) int { return maxEvent + 1 }
+func (NDJSON) MaxFrame(maxEvent, _ int) int { return maxEvent + 1 }
 
-func (p ndjson) Open() Session { return &lines{max: p.maxLine} }
+// Open implements StreamProtocol.
+func (p NDJSON) Open() Session { return &lines{max: p.MaxLine} }
 
-// lines is a connection that sends a value, or several, per line.
 type lines struct {
 	max      int  // bytes of a line
 	skipping bool // inside a line that is too long

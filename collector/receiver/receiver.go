@@ -16,8 +16,8 @@
 //
 // # Connections and datagrams
 //
-// ServeTCP takes NDJSON, without answers, ServeStream any other StreamProtocol, which may
-// have answers, and ServePackets datagrams. While the collector is full, the sender's
+// ServeStream takes a StreamProtocol, such as NDJSON, which has no answers, and
+// ServePackets datagrams. While the collector is full, the sender's
 // writes block. A line is stored soon after its end arrives. What the collector has not
 // read when a connection breaks is lost, unless the sender sends it again.
 //

@@ -71,7 +71,6 @@ func (r *endpoint) admit(w *workspace, req *http.Request) failure {
 		return failure{code: http.StatusTooManyRequests, close: req.ContentLength != 0, wait: wait,
 			text: fmt.Sprintf("more was sent than this token may send; nothing of this request was stored, send it again after %d s", seconds(wait))}
 	}
-	w.norm.SetExtras(sender.Extras())
 	ask := &w.options
 	if ask.Durability == "" {
 		ask.Durability = sender.Durability()
@@ -90,7 +89,6 @@ func (w *workspace) setSender(from Sender) {
 	if from != nil {
 		w.sender = from
 		w.charge(from.Principal())
-		w.norm.SetExtras(from.Extras())
 	}
 }
 
@@ -119,10 +117,7 @@ func (r *Receiver) keepRejected(w *workspace, receiver string, req *http.Request
 	if w.batch.RejectedTotal == 0 || w.stored.Duplicate {
 		return
 	}
-	o := Origin{Receiver: receiver, Time: time.Now()}
-	if w.sender != nil {
-		o.Tenant = w.sender.Tenant()
-	}
+	o := Origin{Receiver: receiver, Time: time.Now(), Tenant: w.tenant()}
 	switch {
 	case o.Tenant != "":
 	case w.sender != nil:
@@ -142,4 +137,12 @@ func network(a netip.Addr) string {
 	}
 	p, _ := a.WithZone("").Prefix(64) // it is long enough
 	return p.String()
+}
+
+// tenant is whose the events are; "": nobody's.
+func (w *workspace) tenant() string {
+	if w.sender == nil {
+		return ""
+	}
+	return w.sender.Tenant()
 }

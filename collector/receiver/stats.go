@@ -17,11 +17,9 @@ const ReasonTorn = "torn"
 // Reasons returns every key that Stats.Rejected can have.
 func Reasons() []string { return append(normalize.Reasons(), ReasonTorn) }
 
-// Stats is a snapshot of the counters since New. In each,
-// Received = Stored + the sums of Rejected, Dropped and Ignored + Failed + Duplicate. All but
-// Storing, InFlight and Connections only rise. Whatever Store has taken is in Stored,
-// in Duplicate or in Storing.
-type Stats struct {
+// Events are events by what became of them:
+// Received = Stored + the sums of Rejected, Dropped and Ignored + Failed + Duplicate.
+type Events struct {
 	Received uint64            // events read
 	Stored   uint64            // events that Store took
 	Rejected map[string]uint64 // events that cannot be stored as they are, by reason
@@ -32,13 +30,21 @@ type Stats struct {
 	Dropped map[string]uint64 // events that a rule has dropped, by its name
 	Ignored map[string]uint64 // what is acknowledged and not kept, as it is no log, by kind
 
+	StoredBytes uint64 // canonical lines
+}
+
+// Stats is a snapshot of the counters since New. All but Storing, InFlight and Connections
+// only rise. Whatever Store has taken is in Stored, in Duplicate or in Storing.
+type Stats struct {
+	Events                    // all of them
+	Tenants map[string]Events // of them, those of senders with a tenant, by tenant
+
 	Requests map[int]uint64 // HTTP requests by status
 	Aborted  uint64         // of them, those whose client went away in the body
 	Panics   uint64         // requests and connections that ended in a panic
 
 	WireBytes     uint64 // bodies as sent, TCP and UDP
 	UnpackedBytes uint64 // bodies unpacked, TCP and UDP
-	StoredBytes   uint64 // canonical lines
 
 	Storing     int64 // events that Store has now; none of the counters above counts them yet
 	InFlight    int64 // bytes taken from Options.InFlight now
@@ -53,13 +59,38 @@ type Stats struct {
 }
 
 // RejectedTotal sums up Rejected.
-func (s *Stats) RejectedTotal() uint64 { return sum(s.Rejected) }
+func (e *Events) RejectedTotal() uint64 { return sum(e.Rejected) }
 
 // DroppedTotal sums up Dropped.
-func (s *Stats) DroppedTotal() uint64 { return sum(s.Dropped) }
+func (e *Events) DroppedTotal() uint64 { return sum(e.Dropped) }
+
+// add adds what o counts.
+func (e *Events) add(o *Events) {
+	e.Received += o.Received
+	e.Stored += o.Stored
+	e.Failed += o.Failed
+	e.Duplicate += o.Duplicate
+	e.StoredBytes += o.StoredBytes
+	for reason, n := range o.Rejected {
+		addTo(&e.Rejected, reason, n)
+	}
+	for rule, n := range o.Dropped {
+		addTo(&e.Dropped, rule, n)
+	}
+	for kind, n := range o.Ignored {
+		addTo(&e.Ignored, kind, n)
+	}
+}
+
+func addTo(counts *map[string]uint64, key string, n uint64) {
+	if *counts == nil {
+		*counts = make(map[string]uint64)
+	}
+	(*counts)[key] += n
+}
 
 // IgnoredTotal sums up Ignored.
-func (s *Stats) IgnoredTotal() uint64 { return sum(s.Ignored) }
+func (e *Events) IgnoredTotal() uint64 { return sum(e.Ignored) }
 
 func sum(counts map[string]uint64) (n uint64) {
 	for _, c := range counts {
@@ -81,15 +112,24 @@ func (r *Receiver) Stats() Stats {
 // waits.
 type counters struct {
 	mu      sync.Mutex
-	s       Stats        // guarded by mu
-	storing atomic.Int64 // events; given back once they are counted
+	s       Stats              // guarded by mu; without Events and Tenants
+	events  map[string]*Events // guarded by mu; by tenant, "": of nobody's
+	storing atomic.Int64       // events; given back once they are counted
 }
 
 func (c *counters) snapshot() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.s
-	s.Rejected, s.Requests, s.Dropped, s.Ignored = maps.Clone(s.Rejected), maps.Clone(s.Requests), maps.Clone(s.Dropped), maps.Clone(s.Ignored)
+	s.Requests, s.Tenants = maps.Clone(s.Requests), make(map[string]Events)
+	for tenant, e := range c.events {
+		s.Events.add(e)
+		if tenant != "" {
+			own := Events{}
+			own.add(e)
+			s.Tenants[tenant] = own
+		}
+	}
 	return s
 }
 
@@ -113,8 +153,8 @@ func (c *counters) request(w *workspace, o *outcome) {
 	c.eventsLocked(w, o.stored, o.failed)
 }
 
-// events counts the events of the batch of w.
-func (c *counters) events(w *workspace, stored, failed int) {
+// batch counts the events of the batch of w.
+func (c *counters) batch(w *workspace, stored, failed int) {
 	defer c.stored(w)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,55 +180,56 @@ func (c *counters) stored(w *workspace) {
 }
 
 func (c *counters) eventsLocked(w *workspace, stored, failed int) {
-	b := &w.batch
-	c.s.Received += uint64(stored + failed)
-	c.s.Failed += uint64(failed)
+	b, e := &w.batch, c.ofLocked(w)
+	e.Received += uint64(stored + failed + b.DroppedTotal + b.IgnoredTotal + b.RejectedTotal)
+	e.Failed += uint64(failed)
 	switch {
 	case w.stored.Duplicate:
-		c.s.Duplicate += uint64(stored)
+		e.Duplicate += uint64(stored)
 	case stored > 0:
-		c.s.Stored += uint64(stored)
-		c.s.StoredBytes += uint64(len(b.Lines))
+		e.Stored += uint64(stored)
+		e.StoredBytes += uint64(len(b.Lines))
 	}
-	if b.DroppedTotal+b.IgnoredTotal > 0 {
-		c.s.Received += uint64(b.DroppedTotal + b.IgnoredTotal)
-		addTo(&c.s.Dropped, b.Dropped)
-		addTo(&c.s.Ignored, b.Ignored)
-	}
+	addDrops(&e.Dropped, b.Dropped)
+	addDrops(&e.Ignored, b.Ignored)
 	if b.RejectedTotal > 0 {
 		for _, reason := range normalize.Reasons() {
 			if n := b.RejectedFor(reason); n > 0 {
-				c.rejectLocked(reason, n)
+				addTo(&e.Rejected, reason, uint64(n))
 			}
 		}
 	}
 }
 
-// addTo adds the numbers of list to counts.
-func addTo(counts *map[string]uint64, list []normalize.Drop) {
-	if *counts == nil {
-		*counts = make(map[string]uint64)
-	}
+// addDrops adds the numbers of list to counts.
+func addDrops(counts *map[string]uint64, list []normalize.Drop) {
 	for _, d := range list {
 		if d.Events > 0 {
-			(*counts)[d.Rule] += uint64(d.Events)
+			addTo(counts, d.Rule, uint64(d.Events))
 		}
 	}
 }
 
-// reject counts events that never made it into a batch.
-func (c *counters) reject(reason string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.rejectLocked(reason, 1)
+// ofLocked returns the counts of the tenant whose the events of w are.
+func (c *counters) ofLocked(w *workspace) *Events {
+	e := c.events[w.tenant()]
+	if e == nil {
+		if c.events == nil {
+			c.events = make(map[string]*Events)
+		}
+		e = new(Events)
+		c.events[w.tenant()] = e
+	}
+	return e
 }
 
-func (c *counters) rejectLocked(reason string, n int) {
-	if c.s.Rejected == nil {
-		c.s.Rejected = make(map[string]uint64)
-	}
-	c.s.Rejected[reason] += uint64(n)
-	c.s.Received += uint64(n)
+// reject counts an event from the sender of w that never made it into a batch.
+func (c *counters) reject(w *workspace, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.ofLocked(w)
+	e.Received++
+	addTo(&e.Rejected, reason, 1)
 }
 
 // add changes counters that stand alone.

@@ -60,7 +60,7 @@ func (s *stream) serve() {
 		if n > 0 && !s.started {
 			protocol, undecided := otherProtocol(w.buf)
 			if protocol != "" {
-				s.r.count.reject(normalize.ReasonSyntax)
+				s.r.count.reject(s.space, normalize.ReasonSyntax)
 				s.turnAway(clients.Protocol, "the peer speaks "+protocol+", this address takes "+s.protocol.Name())
 				return
 			}
@@ -131,7 +131,7 @@ func (s *stream) decode(end bool) bool {
 		w.answer, full = c.Reply, c.full
 		w.chunk = Chunk{}
 		if end && err == nil && n < len(rest) {
-			s.r.count.reject(ReasonTorn)
+			s.r.count.reject(s.space, ReasonTorn)
 			s.warn("the connection ended inside of an event")
 		}
 		if s.store() != nil || !s.reply() {
@@ -176,7 +176,7 @@ func (s *stream) fit(wasFull bool) bool {
 	room := s.r.streams.Used() <= s.r.streams.Limit()/2 // for speed; the other half is for connections that need it
 	switch {
 	case len(w.buf) == size && size >= s.maxFrame:
-		s.r.count.reject(normalize.ReasonTooLarge)
+		s.r.count.reject(s.space, normalize.ReasonTooLarge)
 		s.turnAway(clients.Reason(http.StatusRequestEntityTooLarge), "what the peer sends is too large, the connection is closed", "limit", s.maxFrame)
 		return false
 	case len(w.buf) == size: // in the middle of a long frame

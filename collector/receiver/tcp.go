@@ -15,13 +15,6 @@ import (
 	"github.com/rollway/rollway/collector/clients"
 )
 
-// ServeTCP takes NDJSON from the connections of ln as ServeStream does. A line longer than
-// Limits.MaxEventBytes is skipped and counted as too_large. The last line needs no line
-// end if it is whole; otherwise it counts as torn.
-func (r *Receiver) ServeTCP(ctx context.Context, ln net.Listener) error {
-	return r.ServeStream(ctx, ln, ndjson{r.opts.Limits.MaxEventBytes}, nil)
-}
-
 // ServeStream takes events in protocol p from the connections of ln until ctx
 // ends or ln fails, closes ln, and returns when its last connection is closed.
 // Once ctx has ended it reads no more, stores the whole events it has read, for
@@ -29,7 +22,7 @@ func (r *Receiver) ServeTCP(ctx context.Context, ln net.Listener) error {
 //
 // A connection that begins as TLS or HTTP does is closed, and so is one whose events the
 // store fails on, unless it is full: then the sender blocks. All events are those of from,
-// of whom Tenant and Extras are asked; nil: nobody knows.
+// of whom Tenant and Extras are asked; nil: nobody knows whose, see Policy.Extras.
 func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamProtocol, from Sender) error {
 	defer ln.Close()
 	stop := context.AfterFunc(ctx, func() { ln.Close() })

@@ -28,11 +28,11 @@ func serveTCP(t testing.TB, r *Receiver) (addr net.Addr, stop func()) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- r.ServeTCP(ctx, ln) }()
+	go func() { done <- r.ServeStream(ctx, ln, NDJSON{r.opts.Limits.MaxEventBytes}, nil) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("ServeTCP: %v", err)
+			t.Errorf("ServeStream: %v", err)
 		}
 	})
 	t.Cleanup(stop)
@@ -299,7 +299,7 @@ func testLeavesRoom(t *testing.T, burst string) {
 		ln := newPipes()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- r.ServeTCP(ctx, ln) }()
+		go func() { done <- r.ServeStream(ctx, ln, NDJSON{r.opts.Limits.MaxEventBytes}, nil) }()
 		start := time.Now()
 		for i := range 12 {
 			if _, err := io.WriteString(ln.dial(t), burst); err != nil {
@@ -329,7 +329,7 @@ func TestLongLinesDoNotWaitForEachOther(t *testing.T) {
 		ln := newPipes()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- r.ServeTCP(ctx, ln) }()
+		go func() { done <- r.ServeStream(ctx, ln, NDJSON{r.opts.Limits.MaxEventBytes}, nil) }()
 		for range 2 {
 			conn := ln.dial(t)
 			go io.WriteString(conn, strings.Repeat("x", 90<<10)) // and no end
@@ -357,7 +357,7 @@ func TestTCPLimits(t *testing.T) {
 		ln := newPipes()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- r.ServeTCP(ctx, ln) }()
+		go func() { done <- r.ServeStream(ctx, ln, NDJSON{r.opts.Limits.MaxEventBytes}, nil) }()
 		start := time.Now()
 		ended := func(conn net.Conn) time.Duration {
 			if _, err := conn.Read(make([]byte, 1)); err != io.EOF {
@@ -428,7 +428,7 @@ func TestTCPOverTLS(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() {
-		done <- r.ServeTCP(ctx, tls.NewListener(inner, &tls.Config{Certificates: []tls.Certificate{cert}}))
+		done <- r.ServeStream(ctx, tls.NewListener(inner, &tls.Config{Certificates: []tls.Certificate{cert}}), NDJSON{r.opts.Limits.MaxEventBytes}, nil)
 	}()
 	plain := dial(t, inner.Addr())
 	io.WriteString(plain, "{\"plain\":true}\n")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -86,7 +87,7 @@ func number(n int) string {
 }
 
 // printQuery prints the answer to a query and returns the offset after the records that
-// were searched.
+// were searched; for a reader of some lines, after the last of these.
 func printQuery(ctx context.Context, c *call, cl *client, values url.Values, out *lineWriter) (end string, err error) {
 	// The collector says in a trailer why an answer ends early.
 	resp, err := cl.get(ctx, "/api/query", values, http.Header{"Te": {"trailers"}})
@@ -104,5 +105,5 @@ func printQuery(ctx context.Context, c *call, cl *client, values url.Values, out
 	if text := resp.Trailer.Get("Rollway-Error"); text != "" {
 		return "", fmt.Errorf("the answer ends early, after %s: %s", lines(n), appendPlain(nil, text))
 	}
-	return resp.Header.Get("Rollway-End"), nil
+	return cmp.Or(resp.Header.Get("Rollway-End"), resp.Trailer.Get("Rollway-Next")), nil
 }

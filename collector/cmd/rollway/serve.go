@@ -73,7 +73,7 @@ func settingsHelp() string {
 // serveFlags are the flags that override settings of the file.
 var serveFlags = []struct{ name, key, help string }{
 	{"listen", "listen", "listen for HTTP at `ADDR`, written host:port (default \"127.0.0.1:4318\")"},
-	{"listen-tcp", "listen_tcp", "listen for NDJSON over TCP at `ADDR`, written host:port; empty: off"},
+	{"listen-tcp", "listen_tcp", "listen for NDJSON over TCP at `ADDRS`, such as 127.0.0.1:5170; empty: off"},
 	{"listen-grpc", "listen_grpc", "listen for OTLP over gRPC at `ADDR` too, written host:port; auto: port 4317 if -listen has 4318; empty: at -listen only (default \"auto\")"},
 	{"debug-listen", "debug_listen", "serve profiles and runtime metrics at `ADDR`, written host:port; empty: off"},
 	{"listen-syslog", "listen_syslog", "listen for syslog at `ADDRS`, such as \"udp://127.0.0.1:5514 tcp://127.0.0.1:5514\"; empty: off"},
@@ -289,7 +289,7 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 // networks returns the network of each address in a checked setting. The Addr of a
 // TLS listener says tcp.
 func networks(setting string) (list []string) {
-	addrs, _ := config.ParseAddrs(setting, "udp", "tcp", "tls")
+	addrs, _ := config.ParseAddrs(setting, "tcp", "tls", "udp")
 	for _, a := range addrs {
 		list = append(list, a.Network)
 	}
