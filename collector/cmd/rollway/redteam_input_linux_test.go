@@ -277,7 +277,7 @@ func TestRedteamPaths(t *testing.T) {
 		}
 	}
 	left := a.unharmed()
-	allowed := regexp.MustCompile(`^(\.|journal(/(LOCK|ID|MANIFEST|\d{20}\.(open|seg)|cursors))?|rejected(/.*)?)$`)
+	allowed := regexp.MustCompile(`^(\.|journal(/(LOCK|ID|MANIFEST|HISTORY|\d{20}\.(open|seg)|cursors))?|rejected(/.*)?)$`)
 	var others []string
 	testkit.OK(t, filepath.WalkDir(filepath.Dir(a.data), func(path string, d fs.DirEntry, err error) error {
 		if rel, _ := filepath.Rel(a.data, path); err == nil && strings.HasPrefix(path, a.data) && !allowed.MatchString(rel) {

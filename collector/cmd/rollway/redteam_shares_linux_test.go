@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,96 @@ func (a *target) send(path string, body []byte, fields ...string) (*http.Respons
 	}
 	_, text := received(a.t)(resp, nil)
 	return resp, text
+}
+
+// forgeries are events of a sender that calls itself tenant b in every way that it may try.
+var forgeries = []string{
+	`"tenant":"b"`, `"\u0074enant":"b"`, `"tenant":"x","tenant":"b"`, `"attrs":{"tenant":"b"}`, `"attributes":{"tenant":"b"}`, `"fields":{"tenant":"b"}`, `"metadata":{"tenant":"b"}`, `"context":{"tenant":"b"}`,
+	`"attrs.tenant":"b"`, `"Tenant":"b"`, `"tenant ":"b"`, `"tenant_2":"b"`, `"attrs":{"attrs":{"tenant":"b"}}`, `"msg":"\",\"attrs\":{\"tenant\":\"b\"}"`, `"tenant":["b"]`, `"tenant":{"tenant":"b"}`, `"attrs":"{\"tenant\":\"b\"}"`, `"tenant":"b\u0000"`, `"service":"b","attrs":{"tenant":"b"},"tenant":null`,
+}
+
+// TestRedteamTenants sends events that name another tenant, by every receiver, with a token
+// that has a tenant, with one that has none, and without any where none is asked for. Whoever
+// reads as tenant b finds what tenant b has sent, and nothing else: lines, dead letters,
+// counts or metrics.
+func TestRedteamTenants(t *testing.T) {
+	rounds := testkit.Rounds(t, testkit.Redteam, 1, 20)
+	a := withTenants(t, "listen_tcp: \"127.0.0.1:0\"\nlisten_syslog: \"udp://127.0.0.1:0 tcp://127.0.0.1:0?tenant=a\"\nlisten_forward: \"tcp://127.0.0.1:0\"\n")
+	a.ready()
+	post := func(secret, path, body string) {
+		a.as(secret).send(path, []byte(body), "X-Scope-OrgID", "b", "X-Tenant", "b")
+	}
+	sent := 0
+	for range rounds {
+		for _, f := range forgeries {
+			event := `{"msg":"forged",` + f + `}`
+			if strings.HasPrefix(f, `"msg"`) {
+				event = `{` + f + `}`
+			}
+			for _, secret := range []string{secretA, secretNone} {
+				for path, body := range map[string]string{
+					"/api/logs": event, "/_bulk": "{\"index\":{\"_index\":\"b\",\"tenant\":\"b\"}}\n" + event + "\n", "/b/_bulk": "{\"index\":{}}\n" + event + "\n",
+					"/services/collector/event": `{"event":` + event + `,"fields":{"tenant":"b"},"tenant":"b"}`, "/services/collector/raw?tenant=b&host=b": event,
+					"/loki/api/v1/push": fmt.Sprintf(`{"streams":[{"stream":{"tenant":"b"},"values":[["1779972000000000000",%q,{"tenant":"b"}]]}]}`, event),
+					"/v1/logs":          `{"resourceLogs":[{"resource":{"attributes":[{"key":"tenant","value":{"stringValue":"b"}}]},"scopeLogs":[{"scope":{"attributes":[{"key":"tenant","value":{"stringValue":"b"}}]},"logRecords":[{"body":{"stringValue":"forged"},"attributes":[{"key":"tenant","value":{"stringValue":"b"}}]}]}]}]}`,
+					"/api/b/store/":     `{"message":"forged","tags":{"tenant":"b"},"extra":{"tenant":"b"},` + f + `}`,
+				} {
+					post(secret, path, body)
+					post(secret, path, body+"{junk of "+secret[:1]) // rejected
+					sent += 2
+				}
+			}
+			for _, l := range []struct{ row, proto, form string }{
+				{"TCP", "tcp", "%s\n"}, {"syslog", "udp", "<13>1 - h app - - [x tenant=\"b\"] %s"}, {"forward", "tcp", "\x93\xa1b\xce\x6a\x18\x39\xa0\x82\xa3log\xa6forged\xa6tenant\xa1b%.0s"},
+			} {
+				addr := a.listensAt(l.row, l.proto)
+				c, err := net.Dial(l.proto, addr)
+				testkit.OK(t, err)
+				_, err = fmt.Fprintf(c, l.form, event)
+				testkit.OK(t, err)
+				c.Close()
+				sent++
+			}
+		}
+	}
+	// Only now does tenant b send something.
+	mine := 0
+	for n := range 10 {
+		post(secretB, "/api/logs", fmt.Sprintf(`{"msg":"true","n":%d}`, n))
+		mine++
+	}
+	post(secretB, "/api/logs", "junk of b")
+	left := a.unharmed()
+	own := a.as(secretB)
+	forged := 0
+	for _, query := range []string{"", "forged", "tenant=b", "tenant=a", "tenant_2=b", "attrs~forged", "not true"} {
+		for _, line := range own.lines(query) {
+			if !strings.Contains(line, `"msg":"true"`) {
+				forged++
+				t.Errorf("tenant b finds by %q %.200s", query, line)
+			}
+		}
+	}
+	found := len(own.lines(""))
+	_, ledger := own.request("GET", "/api/ledger", "")
+	_, metrics := own.request("GET", "/metrics", "")
+	_, letters := own.request("GET", "/api/rejected", "")
+	_, clients := own.request("GET", "/api/clients", "")
+	for what, text := range map[string]string{"ledger": ledger, "metrics": metrics, "rejected": letters, "clients": clients} {
+		for _, not := range []string{"junk of a", "junk of n", `tenant="a"`, `"tenant":"a"`, `"a"`, "127.0.0.2"} {
+			if strings.Contains(text, not) {
+				t.Errorf("tenant b's %s has %q: %.500s", what, not, text)
+			}
+		}
+	}
+	testkit.Attack{
+		Attack: "events that name another tenant, in every form by every receiver", Times: sent,
+		Promised: "tenant b reads what it has sent, and nothing of others",
+		Measured: fmt.Sprintf("%d forged lines found, %d of %d true ones; %s", forged, found, mine, left),
+	}.Report(t)
+	if found != mine {
+		t.Errorf("tenant b finds %d of %d lines", found, mine)
+	}
 }
 
 // TestRedteamDeadLetters fills the dead letters as one tenant, by small bombs of junk, each
