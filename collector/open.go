@@ -64,6 +64,7 @@ func (c *Collector) openJournal() (err error) {
 		Pack:         o.Compression == config.Zstd,
 		MaxKeys:      o.MaxKeys,
 		KeyAge:       o.KeyAge,
+		Scrub:        o.Scrub,
 		Hold:         holders(&c.config.Kafka),
 		OnFinding:    c.logFinding,
 	})

@@ -89,6 +89,7 @@ type Journal struct {
 	MaxSize     Size          `key:"max_size" range:"1MiB * or 0"`                              // bytes at which new lines are refused; 0: when the disk is full
 	RetainSize  Size          `key:"retain_size" range:"1MiB * or 0"`                           // bytes kept, the oldest segments are removed first; 0: all
 	RetainAge   time.Duration `key:"retain_age" range:"1m * or 0"`                              // age since the last write at which a segment is removed; 0: never
+	Scrub       time.Duration `key:"scrub" default:"7d" range:"1m * or 0"`                      // time in which each sealed segment is read again, to find damage; 0: never
 	Compression Compression   `key:"compression" default:"zstd" check:"one zstd none"`          // of full segments
 	MaxKeys     int           `key:"max_keys" default:"1000000" range:"1 100000000"`            // idempotency keys remembered
 	KeyAge      time.Duration `key:"key_age" default:"1h" range:"1s 30d"`                       // how long they are remembered

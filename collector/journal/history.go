@@ -30,6 +30,7 @@ const (
 type history struct {
 	ID       string    `json:"journal"`
 	Findings []Finding `json:"findings"`
+	Scrubbed scrubbed  `json:"scrubbed"`
 
 	next, newest uint64
 	closed       bool
@@ -71,7 +72,7 @@ func (j *Journal) recoverHistory() *history {
 	}
 	h, err := j.readHistory(historyFile)
 	if err == nil {
-		j.findings.kept = h.Findings
+		j.findings.kept, j.scrubbed = h.Findings, h.Scrubbed
 		return h
 	}
 	_, manifestErr := readManifest(j.fs, j.dir)
@@ -131,7 +132,7 @@ func (j *Journal) keep(f Finding) {
 // historyLocked returns what is not acknowledged.
 func (j *Journal) historyLocked() history {
 	j.findings.kept = slices.DeleteFunc(j.findings.kept, func(f Finding) bool { return covers(j.findings.acked, f) })
-	return history{ID: j.id, Findings: slices.Clone(j.findings.kept)}
+	return history{ID: j.id, Findings: slices.Clone(j.findings.kept), Scrubbed: j.scrubbed}
 }
 
 // Findings returns what was found and not acknowledged, by earlier processes too, and what

@@ -37,6 +37,8 @@ type Options struct {
 	MaxKeys int           // idempotency keys that are remembered; 0: 1,000,000, of about 100 bytes each
 	KeyAge  time.Duration // time for which they are remembered; 0: 1 h
 
+	Scrub time.Duration // each sealed segment is read again once in this time; 0: never
+
 	Last End // as the caller knows it from elsewhere
 
 	// OnFinding gets what is found while the journal is open, if it is not nil. It must not
@@ -57,7 +59,7 @@ const maxKeys = 100_000_000
 
 func (o *Options) check() error {
 	switch {
-	case o.SegmentBytes < 0 || o.MaxGroupBytes < 0 || o.MaxBytes < 0 || o.RetainBytes < 0 || o.RetainAge < 0 || o.MaxKeys < 0 || o.KeyAge < 0:
+	case o.SegmentBytes < 0 || o.MaxGroupBytes < 0 || o.MaxBytes < 0 || o.RetainBytes < 0 || o.RetainAge < 0 || o.MaxKeys < 0 || o.KeyAge < 0 || o.Scrub < 0:
 		return errors.New("journal options: a size, number or age is negative; use 0 for the default")
 	case o.MaxGroupBytes > recordlog.MaxBody:
 		return fmt.Errorf("journal options: MaxGroupBytes %d is above the format's limit of %d", o.MaxGroupBytes, recordlog.MaxBody)
@@ -120,6 +122,7 @@ type Journal struct {
 	}
 	moved    error // why the folder is not the one that was opened
 	lost     error // why nothing may be stored
+	scrubbed scrubbed
 	findings struct {
 		kept  []Finding // what was found, now or before, and is not acknowledged
 		acked []Finding // acknowledged
@@ -182,6 +185,9 @@ func Open(dir string, o Options) (*Journal, error) {
 	j.workers.Go(j.sweep)
 	if o.Pack {
 		j.workers.Go(j.packAll)
+	}
+	if o.Scrub > 0 {
+		j.workers.Go(j.scrub)
 	}
 	wake(j.kick)
 	return j, nil

@@ -27,6 +27,7 @@ type Stats struct {
 	PackedTo         uint64 // bytes of them afterwards
 	DeletedSegments  uint64 // by retention
 	DeletedRecords   uint64 // by retention
+	ScrubbedSegments uint64 // read again
 	Gaps             uint64 // that readers met
 	MissedRecords    uint64 // in those gaps, summed over readers
 

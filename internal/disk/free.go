@@ -35,6 +35,13 @@ func Removed(f File) bool {
 	return ok && nameless(r.File)
 }
 
+// Forget tells the system that a part of f, which was read, will not be needed soon.
+func Forget(f File, off, n int64) {
+	if r, ok := f.(*realFile); ok {
+		forget(r.File, off, n)
+	}
+}
+
 // FreeFile is Free for a File, which is done at once if it is not Real's.
 func FreeFile(f File, piece int64) (done bool, err error) {
 	if r, ok := f.(*realFile); ok {

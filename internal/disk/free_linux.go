@@ -7,6 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// forget is advice: an error does not matter.
+func forget(f *os.File, off, n int64) {
+	if raw, err := f.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = unix.Fadvise(int(fd), off, n, unix.FADV_DONTNEED) })
+	}
+}
+
 // unused reports whether closing f, which is open for writing, frees it: it has no name and
 // is not open or mapped elsewhere, or the system would grant no write lease on it. Where
 // there are no leases, known is false.

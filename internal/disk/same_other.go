@@ -2,6 +2,10 @@
 
 package disk
 
+import "os"
+
+func forget(*os.File, int64, int64) {}
+
 type named struct{}
 
 func (f *realFile) remember() {}

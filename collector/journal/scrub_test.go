@@ -1,0 +1,54 @@
+package journal
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/testkit"
+)
+
+// Each sealed segment is read once in the time, the next process goes on where the last one
+// was, and what is damaged or gone is told once.
+func TestScrub(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memJournal(t, 4, 4, 1)
+		var told []Finding
+		open := func() *Journal {
+			t.Helper()
+			j, err := Open("/j", Options{Disk: mem, Scrub: 8 * time.Hour, OnFinding: func(f Finding) { told = append(told, f) }})
+			testkit.OK(t, err)
+			return j
+		}
+		read := func(j *Journal, want uint64) {
+			t.Helper()
+			synctest.Wait()
+			if n := j.Stats().ScrubbedSegments; n != want {
+				t.Errorf("%d segments were read, want %d", n, want)
+			}
+		}
+		j := open()
+		edit(t, mem, "/j/00000000000000000024.seg", flipAt(segmentHeaderSize+frameHeaderSize+5)) // the last of four
+		testkit.OK(t, mem.Remove(seg1))
+		time.Sleep(3 * time.Hour) // the first two are due at 0 h and 2 h
+		read(j, 2)
+		if len(told) != 1 || told[0].Kind != recordlog.Missing || told[0].From != 8 || told[0].To != 16 {
+			t.Errorf("told %v", told)
+		}
+		testkit.OK(t, j.Close())
+		j = open()
+		read(j, 1) // the third, which is due now that there are three
+		time.Sleep(4 * time.Hour)
+		synctest.Wait()
+		if len(told) != 3 || told[1].From != 24 || told[2].Kind != recordlog.Damaged {
+			t.Errorf("told %v", told)
+		}
+		n := len(told)
+		time.Sleep(10 * time.Hour) // another round
+		if synctest.Wait(); j.Stats().ScrubbedSegments < 4 || len(told) != n {
+			t.Errorf("%d segments were read, told %v", j.Stats().ScrubbedSegments, told)
+		}
+		testkit.OK(t, j.Close())
+	})
+}
