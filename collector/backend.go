@@ -19,8 +19,12 @@ type backend struct{ *Collector }
 // Store appends a batch to the journal.
 func (c backend) Store(ctx context.Context, b *normalize.Batch, o receiver.StoreOptions) (receiver.Stored, error) {
 	durability := cmp.Or(o.Durability, string(c.config.Journal.Durability))
+	var before []journal.Chunk
+	for _, chunk := range b.Chunks() {
+		before = append(before, journal.Chunk(chunk))
+	}
 	r, err := c.journal.AppendKeyed(ctx, o.Key, journal.Batch{
-		Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime,
+		Before: before, Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime,
 		Synced: durability == string(config.Synced),
 		Events: b.Events(), Owner: o.Owner,
 	})

@@ -35,6 +35,9 @@ func (n *Normalizer) beginWith(x *Extras) {
 func (n *Normalizer) addAttr(name, value jsonwalk.Span, compact bool) reason {
 	text := n.body.text
 	raw := name.Of(text)
+	if !n.roomFor(len(n.attrs) + len(raw) + value.Len()) {
+		return tooLarge
+	}
 	suffix, fault := n.uniqueSuffix(raw, nil)
 	if fault != ok {
 		return fault

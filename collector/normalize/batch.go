@@ -3,7 +3,6 @@ package normalize
 import (
 	"math"
 	"time"
-	"unsafe"
 )
 
 // Reasons for which an event is rejected: a closed set, fit for the label of
@@ -58,10 +57,10 @@ func Reasons() []string { return append([]string(nil), reasonNames[1:]...) }
 // body or line that cannot be split into events, because it is not JSON or
 // over Limits.MaxEvents, counts as one event.
 type Batch struct {
-	Lines   []byte // canonical lines, each ended by '\n'
-	Records int    // lines in Lines
+	Lines   []byte // the last canonical lines, each ended by '\n'; those before are in Chunks
+	Records int    // number of lines
 
-	// Earliest and latest time in Lines, in nanoseconds since 1970, meaningful
+	// Earliest and latest time of a line, in nanoseconds since 1970, meaningful
 	// if Records > 0. A time that an int64 cannot hold counts as the nearest
 	// one that it can.
 	MinTime, MaxTime int64
@@ -73,12 +72,12 @@ type Batch struct {
 	RejectedTotal int
 
 	// Dropped tells by rule, DroppedTotal in all, of events that an Enricher has
-	// left out: they are neither in Lines nor rejected.
+	// left out: they are neither lines nor rejected.
 	Dropped      []Drop
 	DroppedTotal int
 
 	// Ignored tells by kind, IgnoredTotal in all, of what a receiver acknowledges and does
-	// not keep, as it is no log. It is neither in Lines nor rejected.
+	// not keep, as it is no log. It is neither a line nor rejected.
 	Ignored      []Drop
 	IgnoredTotal int
 
@@ -91,15 +90,16 @@ type Batch struct {
 	withhold      bool // dead letters have no text
 	hasDeadLetter bool // the event rejected last has the last dead letter
 
-	room     Room // who is asked beyond free; nil: nobody
-	free     int  // bytes that may be held without asking
-	overflow bool // room has refused
-}
+	chunks []Chunk
+	sealed int                         // bytes of lines in chunks
+	taken  int                         // bytes that chunks take up
+	raw    int                         // of them, those of chunks that are not packed
+	marked struct{ chunks, lines int } // where the last mark is
 
-// A Room bounds the memory of a Batch.
-type Room interface {
-	// Grow reports whether the batch may hold n bytes in all.
-	Grow(n int) bool
+	room     Room // who is asked beyond free; nil: nobody
+	free     int  // bytes that may be taken up without asking
+	scratch  int  // bytes that were asked for the Normalizer
+	overflow bool // room has refused
 }
 
 // A Rejection says which event was not accepted, and why.
@@ -118,6 +118,7 @@ const keptDeadLetters = 1024
 func (b *Batch) Reset() {
 	clear(b.Rejected)
 	clear(b.deadLetters)
+	clear(b.chunks)
 	if cap(b.deadText) > keepScratch {
 		b.deadText = nil
 	}
@@ -125,45 +126,9 @@ func (b *Batch) Reset() {
 		b.deadLetters = nil
 	}
 	*b = Batch{
-		Lines: b.Lines[:0], Rejected: b.Rejected[:0], Dropped: b.Dropped[:0], Ignored: b.Ignored[:0],
+		Lines: b.Lines[:0], chunks: b.chunks[:0], Rejected: b.Rejected[:0], Dropped: b.Dropped[:0], Ignored: b.Ignored[:0],
 		dropLog: b.dropLog[:0], withhold: b.withhold,
 		deadLetters: b.deadLetters[:0], deadText: b.deadText[:0], deadLimit: b.deadLimit,
-	}
-}
-
-// Within has the batch ask room, until it is reset, before it holds more than free
-// bytes of lines and letters. Once room has refused, the batch is of no use: what
-// it holds is thrown away and what comes is counted only, as Overflowed tells.
-func (b *Batch) Within(room Room, free int) { b.room, b.free = room, free }
-
-// Overflowed reports whether the batch was refused room, see Within.
-func (b *Batch) Overflowed() bool { return b.overflow }
-
-// Held is how many bytes lines and dead letters take up.
-func (b *Batch) Held() int { return len(b.Lines) + b.HeldRejected() }
-
-// HeldRejected is how many of them dead letters take up.
-func (b *Batch) HeldRejected() int {
-	return len(b.deadText) + len(b.deadLetters)*int(unsafe.Sizeof(DeadLetter{}))
-}
-
-// fit is called when something has been added.
-func (b *Batch) fit() {
-	if n := b.Held(); n > b.free {
-		b.grow(n + n/4) // as append leaves room for some more
-	}
-}
-
-// grow asks for room for n bytes.
-func (b *Batch) grow(n int) {
-	switch {
-	case b.room == nil:
-		b.free = math.MaxInt
-	case b.overflow || !b.room.Grow(n):
-		b.overflow = true
-		b.Lines, b.deadLetters, b.deadText, b.hasDeadLetter = b.Lines[:0], b.deadLetters[:0], b.deadText[:0], false
-	default:
-		b.free = n
 	}
 }
 
@@ -174,7 +139,8 @@ func (b *Batch) Memory() [2][]byte { return [2][]byte{b.Lines, b.deadText} }
 // what they came with is rejected as a whole. Unless it was empty or has
 // rejected events already, that counts as one of ReasonSyntax.
 func (b *Batch) Discard(empty bool) {
-	b.Lines, b.Records = b.Lines[:0], 0
+	b.cut(0, 0)
+	b.Records = 0
 	b.Dropped, b.DroppedTotal, b.dropLog = b.Dropped[:0], 0, b.dropLog[:0]
 	b.Ignored, b.IgnoredTotal = b.Ignored[:0], 0
 	if b.RejectedTotal == 0 && !empty {
@@ -228,23 +194,28 @@ func clampUnixNano(sec int64, nsec int) int64 {
 
 // mark is a point that a batch can be taken back to, until the next one.
 type mark struct {
-	lines, records, rejected, rejectedTotal int
-	deadLetters, deadText, deadCount        int
-	minTime, maxTime                        int64
-	byReason                                [numReasons]int
+	records, rejected, rejectedTotal int
+	deadLetters, deadText, deadCount int
+	minTime, maxTime                 int64
+	byReason                         [numReasons]int
 }
 
 func (b *Batch) mark() mark {
 	b.dropLog = b.dropLog[:0]
+	b.marked.chunks, b.marked.lines = len(b.chunks), len(b.Lines)
 	count, list := 0, b.DeadLetters()
 	if n := len(list); n > 0 {
 		count = list[n-1].Count
 	}
-	return mark{len(b.Lines), b.Records, len(b.Rejected), b.RejectedTotal, len(list), len(b.deadText), count, b.MinTime, b.MaxTime, b.byReason}
+	return mark{b.Records, len(b.Rejected), b.RejectedTotal, len(list), len(b.deadText), count, b.MinTime, b.MaxTime, b.byReason}
 }
 
 func (b *Batch) rollback(m *mark) {
-	b.Lines, b.Records = b.Lines[:m.lines], m.records
+	if b.overflow { // nothing is left, and what comes is counted
+		return
+	}
+	b.cut(b.marked.chunks, b.marked.lines)
+	b.Records = m.records
 	b.Rejected, b.RejectedTotal = b.Rejected[:m.rejected], m.rejectedTotal
 	b.deadLetters, b.deadText = b.deadLetters[:m.deadLetters], b.deadText[:m.deadText]
 	if m.deadLetters > 0 {

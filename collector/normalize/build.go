@@ -104,7 +104,7 @@ func (b *Builder) Begin() {
 	n.newEvent()
 	b.text = b.text[:0]
 	b.place, b.level, b.merged, b.raw = nowhere, 0, false, nil
-	if b.dst.Events()-n.body.first >= n.limits.MaxEvents {
+	if b.dst.overflow || b.dst.Events()-n.body.first >= n.limits.MaxEvents {
 		n.ev.fault = tooManyEvents
 	}
 }
@@ -200,8 +200,36 @@ func (b *Builder) Name(name []byte) {
 // String is a value.
 func (b *Builder) String(v []byte) {
 	b.before()
-	b.text = jsonline.AppendStringBytes(b.text, v)
+	if len(v) < long || b.longer(escaped(v), b.n.limits.MaxEventBytes) {
+		b.text = jsonline.AppendStringBytes(b.text, v)
+	}
 	b.after()
+}
+
+// long is how long a value is for which there is room in any case.
+const long = 4 << 10
+
+// longer reports whether there is room for a value of size bytes. If there is none, or
+// size is more than most, the event is a rejected one.
+func (b *Builder) longer(size, most int) bool {
+	if size > most || !b.n.roomFor(len(b.text)+size) {
+		b.fail(tooLarge)
+	}
+	return b.n.ev.fault == ok
+}
+
+// escaped returns the length of v as a JSON string without its quotes, if it is UTF-8.
+func escaped(v []byte) int {
+	size := len(v)
+	for _, c := range v {
+		switch {
+		case c == '"' || c == '\\' || c >= '\b' && c <= '\r' && c != '\v':
+			size++
+		case c < ' ':
+			size += len(`\u0001`) - 1
+		}
+	}
+	return size
 }
 
 // Int is a value.
@@ -251,15 +279,25 @@ func (b *Builder) Null() {
 // Bytes is a value: a string, base64 by RFC 4648 with padding.
 func (b *Builder) Bytes(v []byte) {
 	b.before()
-	b.text = append(b.text, '"')
-	b.text = base64.StdEncoding.AppendEncode(b.text, v)
-	b.text = append(b.text, '"')
+	if len(v) < long || b.longer(base64.StdEncoding.EncodedLen(len(v)), b.n.limits.MaxEventBytes) {
+		b.text = append(b.text, '"')
+		b.text = base64.StdEncoding.AppendEncode(b.text, v)
+		b.text = append(b.text, '"')
+	}
 	b.after()
 }
+
+// spaced is how many times the size of the largest line an object may have that is not
+// looked at: there may be white space in it.
+const spaced = 2
 
 // JSON is a value: raw is one valid JSON value in valid UTF-8.
 func (b *Builder) JSON(raw []byte) {
 	b.before()
+	if len(raw) >= long && !b.longer(len(raw), spaced*b.n.limits.MaxEventBytes) {
+		b.after()
+		return
+	}
 	if b.direct && !isScalar(raw) {
 		var fault reason
 		if b.text, fault = appendValue(b.text, raw, len(b.text)+len(raw), b.mostLevels()-b.level); fault != ok {
@@ -332,7 +370,7 @@ func (b *Builder) before() {
 	if b.place == nowhere {
 		panic("normalize: Builder: a value without a place")
 	}
-	if n := b.n; n.ev.fault != ok || len(b.text) > b.value+n.limits.MaxEventBytes {
+	if n := b.n; n.ev.fault != ok || len(b.text) > b.value+n.limits.MaxEventBytes || !n.roomFor(len(b.text)) {
 		b.fail(tooLarge)
 	}
 	if b.level > 0 {
@@ -440,6 +478,9 @@ func (b *Builder) Object(raw []byte) error {
 		b.fail(invalidUTF8)
 		return nil
 	}
+	if b.value = start; len(raw) >= long && !b.longer(len(raw), spaced*n.limits.MaxEventBytes) {
+		return nil
+	}
 	b.text = append(b.text, raw...)
 	n.body.text = b.text
 	i := jsonwalk.SkipSpace(b.text, start)
@@ -465,7 +506,11 @@ func (b *Builder) End() bool {
 	if n.ev.fault == ok {
 		n.appendLine(b.dst)
 	}
-	if n.ev.fault != ok {
+	switch {
+	case b.dst.overflow:
+		b.dst.Records++
+		return true
+	case n.ev.fault != ok:
 		n.add(b.dst, n.ev.fault, 0, n.explain(b.dst, n.ev.fault), b.raw)
 	}
 	return n.ev.fault == ok

@@ -325,8 +325,8 @@ func TestBuilderDoesNotAllocate(t *testing.T) {
 			b.End()
 		}
 		b.Done()
-	}); got != 0 {
-		t.Errorf("%d allocations for %d events", got, batch.Records)
+	}); got > uint64(batch.Size()/chunkBytes) { // one for each chunk
+		t.Errorf("%d allocations for %d events of %d bytes", got, batch.Records, batch.Size())
 	}
 }
 

@@ -104,7 +104,7 @@ func TestLoggerLinesPassUnchanged(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if err := n.Body(b, []byte(all.String()), received); err != nil || string(b.Lines) != all.String() {
+	if err := n.Body(b, []byte(all.String()), received); err != nil || string(b.AppendTo(nil)) != all.String() {
 		t.Fatalf("as one body: %v, %d of 3000 lines", err, b.Records)
 	}
 }

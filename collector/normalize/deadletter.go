@@ -66,7 +66,7 @@ func (b *Batch) addContext(size int, write func(dst []byte) []byte) {
 		return
 	}
 	l := &b.deadLetters[len(b.deadLetters)-1]
-	if l.ContextCut = size > MaxContext || size > b.deadLimit-len(b.deadText); l.ContextCut {
+	if l.ContextCut = size > MaxContext || size > b.deadLimit-len(b.deadText); l.ContextCut || !b.textFits(size) {
 		return
 	}
 	b.deadText = write(b.deadText)
@@ -92,7 +92,7 @@ func (b *Batch) AddDeadLetter(reason, detail string, raw []byte) {
 	b.mergeLast()
 	room := b.deadLimit - len(b.deadText)
 	most := max(b.deadLimit/deadLetterBytes, fewDeadLetters)
-	if b.hasDeadLetter = room > 0 && len(raw) > 0 && len(b.deadLetters) < most; !b.hasDeadLetter {
+	if b.hasDeadLetter = room > 0 && len(raw) > 0 && len(b.deadLetters) < most; !b.hasDeadLetter || !b.lettersFit(min(len(raw), room)) {
 		return
 	}
 	start := len(b.deadText)
@@ -103,7 +103,6 @@ func (b *Batch) AddDeadLetter(reason, detail string, raw []byte) {
 	}
 	l.start, l.end, l.contextEnd = start, len(b.deadText), len(b.deadText)
 	b.deadLetters = append(b.deadLetters, l)
-	b.fit()
 }
 
 // mergeLast adds the last dead letter, whose context is known, to the one before if they

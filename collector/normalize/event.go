@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
@@ -60,7 +61,7 @@ func (n *Normalizer) beginEvent(dst *Batch, start int) {
 	n.pace(dst)
 	n.ev = event{start: start}
 	n.newEvent()
-	if dst.Events()-n.body.first >= n.limits.MaxEvents {
+	if dst.overflow || dst.Events()-n.body.first >= n.limits.MaxEvents {
 		n.ev.fault = tooManyEvents
 	}
 }
@@ -81,7 +82,9 @@ func (n *Normalizer) endEvent(dst *Batch, end int) {
 	if ev.fault == ok {
 		n.appendLine(dst)
 	}
-	if ev.fault != ok {
+	if dst.overflow {
+		dst.Records++
+	} else if ev.fault != ok {
 		n.add(dst, ev.fault, ev.faultAt, n.explain(dst, ev.fault), n.body.text[ev.start:end])
 	}
 }
@@ -218,10 +221,14 @@ func (n *Normalizer) setLevel(level slog.Level) bool {
 	return true
 }
 
+// maxPlain is longer than any time, level or id.
+const maxPlain = 4 << 10
+
 // plain returns the text of a string or a number, and nothing for other kinds.
 // It is valid until the next call.
 func (n *Normalizer) plain(raw []byte) []byte {
 	switch c := raw[0]; {
+	case len(raw) > maxPlain:
 	case c == '"':
 		return n.unquoted(raw)
 	case c == '-' || jsonwalk.IsDigit(c):
@@ -238,6 +245,6 @@ func (n *Normalizer) unquoted(raw []byte) []byte {
 	if !n.body.escapes || bytes.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1]
 	}
-	n.unquote = jsonwalk.AppendText(n.unquote[:0], raw[1:len(raw)-1])
+	n.unquote = jsonwalk.AppendText(slices.Grow(n.unquote[:0], len(raw)), raw[1:len(raw)-1])
 	return n.unquote
 }

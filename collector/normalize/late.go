@@ -176,6 +176,9 @@ func (n *Normalizer) takeParts(m *lateMember) bool {
 		return taken > 0
 	}
 	suffix, fault := n.uniqueSuffix(object, nil)
+	if fault == ok && !n.roomFor(len(n.attrs)+m.value.Len()) {
+		fault = tooLarge
+	}
 	if fault == ok {
 		n.appendName(object, suffix)
 	}

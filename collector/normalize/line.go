@@ -16,8 +16,6 @@ func (n *Normalizer) appendLine(dst *Batch) {
 			return
 		}
 	}
-	start := len(dst.Lines)
-	limit := start + n.limits.MaxEventBytes
 	if ev.filled&(1<<keyTime) == 0 {
 		ev.sec, ev.nsec = n.body.received.Unix(), n.body.received.Nanosecond()
 	} else {
@@ -28,6 +26,11 @@ func (n *Normalizer) appendLine(dst *Batch) {
 	}
 	nested := len(n.known.Nested) // in attrs
 	filled := ev.filled | n.defaulted
+	if !dst.fits(n.lineSize()) {
+		return
+	}
+	start := len(dst.Lines)
+	limit := start + n.limits.MaxEventBytes
 	line := append(dst.Lines, `{"time":"`...)
 	line = jsonline.AppendUnix(line, ev.sec, ev.nsec)
 	line = append(line, `","level":"`...)
@@ -67,16 +70,26 @@ func (n *Normalizer) appendLine(dst *Batch) {
 	}
 	if n.enricher != nil {
 		if line = n.finish(dst, line, start, filled); line == nil {
-			dst.Lines = dst.Lines[:start]
 			return
 		}
 	}
 	dst.Lines = append(line, '\n')
 	dst.addTime(ev.sec, ev.nsec)
 	dst.Records++
-	if len(dst.Lines) > dst.free {
-		dst.fit()
+}
+
+// lineSize is no less than the length of the line of the event.
+func (n *Normalizer) lineSize() int {
+	const names = 256 // of slots, with time, level, and ids in their longer form
+	size := names + len(n.attrs)
+	for key := keyMsg; key < numSlots; key++ {
+		if n.ev.filled&(1<<key) != 0 {
+			size += n.ev.slots[key].Len()
+		} else if n.defaulted&(1<<key) != 0 {
+			size += len(n.defaults.slots[key])
+		}
 	}
+	return size
 }
 
 // appendSlot appends the value of a slot, or that of defaults, or sets the event's
@@ -91,7 +104,7 @@ func (n *Normalizer) appendSlot(line []byte, key key, limit int) []byte {
 		line = append(line, raw...)
 		return append(line, '"')
 	}
-	if size := idSize(key); size > 0 {
+	if size := idSize(key); size > 0 && len(raw) <= maxPlain {
 		if line, again := appendID(line, n.unquoted(raw), size); again {
 			return line
 		}
@@ -111,16 +124,16 @@ func (n *Normalizer) finish(dst *Batch, line []byte, start int, filled uint16) [
 		n.dropped = true
 		return nil
 	}
-	if &out[0] == &line[start] {
-		line = line[:start+len(out)]
-	} else {
-		line = append(line[:start], out...)
-	}
-	if len(line)-start > n.limits.MaxEventBytes {
+	switch {
+	case len(out) > n.limits.MaxEventBytes:
 		n.ev.fault = tooLarge
 		return nil
+	case &out[0] == &line[start] && start+len(out) < cap(line):
+		return line[:start+len(out)]
+	case !dst.fits(len(out) + 1): // which may move Lines, to where start is another
+		return nil
 	}
-	return line
+	return append(dst.Lines, out...)
 }
 
 // doubtTime marks an event whose time is far from when it was received.

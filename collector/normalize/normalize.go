@@ -152,6 +152,8 @@ type Normalizer struct {
 
 // body is what one call of Body or Line works on.
 type body struct {
+	dst      *Batch
+	granted  int // bytes of an event for which there is scratch memory
 	received time.Time
 	first    int  // events in the batch before this call
 	dirty    bool // holds invalid UTF-8 somewhere
@@ -177,7 +179,7 @@ type event struct {
 }
 
 // keepScratch is the size from which scratch memory is given up after a call.
-const keepScratch = 256 << 10
+const keepScratch = 64 << 10
 
 // New returns a Normalizer.
 func New(limits Limits) *Normalizer {
@@ -207,7 +209,7 @@ func (n *Normalizer) Line(dst *Batch, line []byte, received time.Time) error {
 }
 
 func (n *Normalizer) begin(dst *Batch, b []byte, received time.Time) {
-	n.body = body{received: received, first: dst.Events(), dirty: !utf8.Valid(b), escapes: b == nil || bytes.IndexByte(b, '\\') >= 0, all: b}
+	n.body = body{dst: dst, granted: max(freeScratch, dst.scratch/scratchTimes), received: received, first: dst.Events(), dirty: !utf8.Valid(b), escapes: b == nil || bytes.IndexByte(b, '\\') >= 0, all: b}
 	n.body.seen.line = 1
 }
 
@@ -221,6 +223,11 @@ func (n *Normalizer) end() {
 	}
 	n.names.shrink()
 	n.scratch.shrink()
+}
+
+// Drop throws the scratch memory of n away.
+func (n *Normalizer) Drop() {
+	n.attrs, n.unquote, n.builder.text, n.names.text, n.names.try, n.scratch = nil, nil, nil, nil, nil, Scratch{}
 }
 
 // Memory returns all bytes that n keeps between calls, for those that check that

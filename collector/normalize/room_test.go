@@ -10,7 +10,7 @@ import (
 // capped is a Room of so many bytes, which counts how often it is asked.
 type capped struct{ most, asked int }
 
-func (c *capped) Grow(n int) bool { c.asked++; return n <= c.most }
+func (c *capped) Grow(n, _ int) bool { c.asked++; return n <= c.most }
 
 // A batch asks before it holds more than it may, rarely, and holds nothing once it
 // was refused.
@@ -34,7 +34,7 @@ func TestWithin(t *testing.T) {
 		if whole.Overflowed() || room.asked == 0 || room.asked > 100 || whole.Events() != 1000 {
 			t.Errorf("%s: asked %d times, %d events", form.name, room.asked, whole.Events())
 		}
-		if _, room := read(0, whole.Held()); room.asked != 0 {
+		if _, room := read(0, 4*whole.Held()); room.asked != 0 {
 			t.Errorf("%s: asked for what was free", form.name)
 		}
 		b, _ := read(whole.Held()/2, 0)
@@ -102,5 +102,100 @@ func TestAlikeDeadLetters(t *testing.T) {
 	build.Done()
 	if list := b.DeadLetters(); len(list) != 3 || list[0].Count != 2 || string(b.Context(&list[1])) != "b" {
 		t.Errorf("%+v", list)
+	}
+}
+
+// asked is a Room without a limit that notes what it was asked for.
+type asked struct{ memory, lines int }
+
+func (a *asked) Grow(memory, lines int) bool {
+	a.memory, a.lines = max(a.memory, memory), max(a.lines, lines)
+	return true
+}
+
+// Lines that repeat what their events share take up a small part of their size, and come
+// out as they were, whatever falls on the border of a chunk. What was asked for is never
+// less than what is there.
+func TestChunks(t *testing.T) {
+	shared := strings.Repeat("shared ", 3000)
+	for name, one := range map[string]string{
+		"small": `{"msg":"x"}`,
+		"large": `{"msg":"` + shared + `"}`,
+		"huge":  `{"msg":"` + shared[:700] + `","a":"` + strings.Repeat("y", 900_000) + `"}`,
+	} {
+		n, b := New(Limits{MaxEvents: 1 << 30}), new(Batch)
+		m, single := New(Limits{}), new(Batch)
+		room := new(asked)
+		b.Within(room, 100)
+		build := n.Build(b, time.Unix(1779972000, 0))
+		want := new(strings.Builder)
+		for i := 0; want.Len() < 40<<20; i++ {
+			build.Begin()
+			build.Attr([]byte("i"))
+			build.Int(int64(i))
+			if err := build.Object([]byte(one)); err != nil || !build.End() {
+				t.Fatal(name, err, b.Rejected)
+			}
+			if memory := b.memory(); memory > max(room.memory, 100) {
+				t.Fatalf("%s: %d bytes of memory, asked for %d", name, memory, room.memory)
+			}
+			single.Reset()
+			k := m.Build(single, time.Unix(1779972000, 0))
+			k.Begin()
+			k.Attr([]byte("i"))
+			k.Int(int64(i))
+			k.Object([]byte(one))
+			k.End()
+			k.Done()
+			want.Write(single.Lines)
+		}
+		build.Done()
+		if got := string(b.AppendTo(nil)); got != want.String() {
+			t.Errorf("%s: other lines than were made", name)
+		}
+		records, size := strings.Count(string(b.Lines), "\n"), len(b.Lines)
+		for _, c := range b.Chunks() {
+			records, size = records+c.Records, size+c.Size
+		}
+		if records != b.Records || size != b.Size() || size != want.Len() || room.lines < size-2*chunkBytes {
+			t.Errorf("%s: %d records and %d bytes in chunks; %d, %d, %d asked for", name, records, size, b.Records, b.Size(), room.lines)
+		}
+		if room.memory > rawBytes+4*chunkBytes+scratchTimes<<21 {
+			t.Errorf("%s: %d bytes asked for %d bytes of lines", name, room.memory, size)
+		}
+		if b.Reset(); b.Size() != 0 || len(b.Chunks()) != 0 || b.memory() > 2<<20 {
+			t.Errorf("%s: %d bytes are left", name, b.memory())
+		}
+	}
+}
+
+// A body that turns out not to be what it began as is taken back, also where full chunks
+// were packed meanwhile.
+func TestChunksTakenBack(t *testing.T) {
+	n, b := New(Limits{}), new(Batch)
+	b.Within(new(asked), 100)
+	if err := n.Line(b, []byte(`{"msg":"first"}`), time.Unix(1779972000, 0)); err != nil {
+		t.Fatal(err)
+	}
+	first := string(b.Lines)
+	for name, array := range map[string]string{
+		"chunks":    "[" + strings.Repeat(`{"msg":"again and again and again"},`, 80_000) + "x]",
+		"no chunks": `[{"msg":"once"},x]`,
+	} {
+		if n.Line(b, []byte(array), time.Unix(1779972000, 0)) == nil {
+			t.Fatal(name, "is taken")
+		}
+		if got := string(b.AppendTo(nil)); got != first || b.Records != 1 || b.Size() != len(first) || b.sealed > len(first) {
+			t.Errorf("%s: %d records, %d bytes are left: %.200s", name, b.Records, len(got), got)
+		}
+	}
+	body := strings.Repeat(`{"msg":"a line among many that are alike"}`+"\n", 30_000) + "{\n" + strings.Repeat(`{"msg":"and more of them"}`+"\n", 30_000)
+	b.Reset()
+	b.Within(new(asked), 100)
+	if err := n.Body(b, []byte(body), time.Unix(1779972000, 0)); err != nil || b.Records != 60_000 || b.RejectedTotal != 1 {
+		t.Errorf("%v: %d records, %d rejected", err, b.Records, b.RejectedTotal)
+	}
+	if got := strings.Count(string(b.AppendTo(nil)), "\n"); got != 60_000 {
+		t.Errorf("%d lines", got)
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/clients"
-	"github.com/rollway/rollway/collector/pool"
 )
 
 // Waits between attempts to store when the store is full, or to grow when the
@@ -31,7 +30,7 @@ type batcher struct {
 	from     netip.Addr // of a connection, whose batches are all its own; else the zero Addr
 	receiver string     // what the protocol is called
 
-	spare int   // bytes that lines may take up uncounted; 0: twice the buffer
+	spare int   // bytes that lines may take up beyond its buffer; 0: as many as that
 	lines int   // bytes that lines may take up now
 	extra int64 // bytes taken from the budget until the batch is stored
 	due   bool  // what is in the batch is not counted
@@ -48,6 +47,9 @@ func (f *batcher) chunk(data []byte, peer netip.AddrPort, received time.Time) *C
 	if w.batch.Held() == 0 {
 		f.lines = f.free()
 		w.batch.Within(f, f.lines)
+		if 2*len(data) > cap(w.buf) { // a busy connection fills it
+			w.batch.Expect(f.lines)
+		}
 	}
 	w.chunk = Chunk{Data: data, Received: received, Peer: peer, Norm: w.norm, Batch: &w.batch, Reply: w.answer[:0], batcher: f}
 	return &w.chunk
@@ -58,17 +60,17 @@ func (f *batcher) free() int {
 	if f.spare > 0 {
 		return f.spare
 	}
-	return 2 * cap(f.space.buf)
+	return cap(f.space.buf)
 }
 
 // Grow implements normalize.Room.
-func (f *batcher) Grow(n int) bool {
-	more := int64(n - f.lines)
-	if !f.await(f.space.held + more) {
+func (f *batcher) Grow(memory, lines int) bool {
+	more := int64(max(0, memory-f.lines))
+	if int64(lines) > f.r.opts.InFlight || !f.await(f.space.held+more) {
 		return false
 	}
 	f.extra += more
-	f.lines = n
+	f.lines += int(more)
 	return true
 }
 
@@ -113,7 +115,7 @@ func (f *batcher) store() error {
 	f.r.keepRejected(f.space, f.receiver, nil, f.from)
 	b.Reset()
 	f.space.options, f.space.stored = StoreOptions{}, Stored{}
-	if cap(b.Lines) > 2*f.free() { // more than a connection that waits is worth
+	if cap(b.Lines) > f.free() { // more than a connection that waits is worth
 		b.Lines = nil
 	}
 	f.release(f.extra)
@@ -122,7 +124,7 @@ func (f *batcher) store() error {
 }
 
 func (f *batcher) storeWaiting() error {
-	pool.CheckText(f.space.batch.Lines)
+	f.space.checkLines()
 	ctx := context.WithoutCancel(f.ctx)
 	done := f.ctx.Done()
 	var giveUp <-chan time.Time

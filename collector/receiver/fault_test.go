@@ -247,7 +247,7 @@ func TestBudget(t *testing.T) {
 	if r.opts.InFlight != 300_003 {
 		t.Fatalf("budget %d", r.opts.InFlight)
 	}
-	large := "{\"a\":\"" + strings.Repeat("x", 80_000) + "\"}"
+	large := strings.Repeat("{\"a\":\""+strings.Repeat("x", 990)+"\"}\n", 80)
 	first := make(chan reply)
 	go func() { first <- post(t, url, strings.NewReader(large)) }()
 	<-entered

@@ -182,7 +182,7 @@ func (r *endpoint) read(rw http.ResponseWriter, w *workspace, req *http.Request,
 // store stores the events of a request.
 func (r *endpoint) store(w *workspace, done *outcome) failure {
 	done.failed = w.batch.Records // until it is stored
-	pool.CheckText(w.batch.Lines)
+	w.checkLines()
 	// A client that goes away now does not interrupt the journal.
 	err := r.storeBatch(context.Background(), w)
 	f, stored := r.judge(err, w)

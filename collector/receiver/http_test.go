@@ -52,7 +52,7 @@ func (m *memory) Store(_ context.Context, b *normalize.Batch, o StoreOptions) (s
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		s.First = uint64(len(m.lines))
-		for line := range strings.Lines(string(b.Lines)) {
+		for line := range strings.Lines(string(b.AppendTo(nil))) {
 			m.lines = append(m.lines, strings.TrimSuffix(line, "\n"))
 		}
 	}

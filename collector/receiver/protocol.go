@@ -48,15 +48,16 @@ type Request struct {
 	space    *workspace
 }
 
-// Reserve takes memory from the budget for n bytes of lines or scratch, if a body
-// becomes more than its size: when its events share what is in each line, say. n
-// counts from the beginning of the request. Decode returns the error.
+// Reserve takes memory from the budget for n bytes of scratch, which count from the
+// beginning of the request. Lines are not for the protocol to count. Decode returns the
+// error.
 func (q *Request) Reserve(n int64) error {
 	r := q.receiver
 	if r == nil {
 		return nil
 	}
-	if refused := q.space.reserve(n, max(r.opts.InFlight/2, 2*r.opts.MaxUnpacked)); refused != nil {
+	q.space.scratch = max(q.space.scratch, n)
+	if refused := q.space.reserve(); refused != nil {
 		return refused // not a nil *Refusal
 	}
 	return nil
@@ -135,14 +136,11 @@ func (r *endpoint) defaultCoding(h http.Header) string {
 func (r *endpoint) decode(w *workspace, req *http.Request) failure {
 	w.request = Request{HTTP: req, Body: w.buf, Received: time.Now(), Norm: w.norm, Batch: &w.batch, Note: w.note[:0], receiver: r.Receiver, space: w}
 	w.enrichFrom(req)
-	w.batch.Within(w, len(w.buf)+freeLines)
-	if n := len(w.buf) + len(w.buf)/8; len(w.buf) > largeBody && n > cap(w.batch.Lines) {
-		w.batch.Lines = make([]byte, 0, n)
-	}
+	w.startLines()
 	err := r.protocol.Decode(&w.request)
 	if w.batch.Overflowed() {
 		err = w.refused
-		w.batch.Within(nil, 0) // the body may be kept
+		w.batch.Reset() // the body may be kept
 	}
 	w.note = w.request.Note
 	w.request = Request{}

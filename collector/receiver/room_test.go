@@ -15,11 +15,11 @@ import (
 // Short events come to many times their size as lines, and as dead letters: that is
 // taken from the budget too.
 func TestShortEventsCount(t *testing.T) {
-	const most = 384 << 10
+	const most = 400 << 10
 	options := Options{MaxUnpacked: 64 << 10, InFlight: most, KeepRejected: 1 << 20}
 	for name, body := range map[string]string{
-		"lines":        strings.Repeat("{}\n", 1400),
-		"dead letters": strings.Repeat("x\ny\n", 700) + "{}\n",
+		"lines":        strings.Repeat("{}\n", 700),
+		"dead letters": strings.Repeat("x\ny\n", 300) + "{}\n",
 	} {
 		m := &memory{}
 		entered, leave := make(chan bool), make(chan bool)

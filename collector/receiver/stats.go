@@ -188,7 +188,7 @@ func (c *counters) eventsLocked(w *workspace, stored, failed int) {
 		e.Duplicate += uint64(stored)
 	case stored > 0:
 		e.Stored += uint64(stored)
-		e.StoredBytes += uint64(len(b.Lines))
+		e.StoredBytes += uint64(b.Size())
 	}
 	addDrops(&e.Dropped, b.Dropped)
 	addDrops(&e.Ignored, b.Ignored)

@@ -19,7 +19,7 @@ const (
 )
 
 // stream is one connection, owned by its goroutine. Its buffer counts twice
-// against the budget.
+// against the budget: for itself and as much for its lines.
 type stream struct {
 	batcher
 	conn     *admission.Conn

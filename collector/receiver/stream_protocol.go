@@ -77,8 +77,8 @@ func (c *Chunk) Full(next int) bool {
 	if c.batcher == nil || c.End {
 		return false
 	}
-	held := c.Batch.Held()
-	c.full = held > c.batcher.free() || held > 0 && next > alone
+	held, free := c.Batch.Held(), c.batcher.free()
+	c.full = held > free-free/4 || held > 0 && next > alone
 	return c.full
 }
 

@@ -15,15 +15,17 @@ import (
 // workspace is the pooled memory of one request or connection. The goroutine that took
 // it owns it; nothing in it outlives the request.
 type workspace struct {
-	r      *Receiver
-	buf    []byte // the unpacked body; for TCP, bytes read
-	batch  normalize.Batch
-	norm   *normalize.Normalizer
-	answer []byte
-	note   []byte // of a protocol, from Decode to Answer
-	packed []byte // the body as it was sent, of codings that need it whole
-	held   int64  // bytes taken from the budget for principal
-	base   int64  // of them, those for packed and for unpacking it
+	r       *Receiver
+	buf     []byte // the unpacked body; for TCP, bytes read
+	batch   normalize.Batch
+	norm    *normalize.Normalizer
+	answer  []byte
+	note    []byte // of a protocol, from Decode to Answer
+	packed  []byte // the body as it was sent, of codings that need it whole
+	held    int64  // bytes taken from the budget for principal
+	base    int64  // of them, those for packed and for unpacking it
+	lines   int64  // of them, those for the batch
+	scratch int64  // of them, those for the protocol
 
 	principal *admission.Principal // who pays for it
 
@@ -96,36 +98,50 @@ func (r *Receiver) acquire(w *workspace, n int64) bool {
 	return true
 }
 
-// freeLines is by how many bytes the lines of a request may be longer than its body
-// before they are taken from the budget: most never ask for more.
+// freeLines is how many bytes the lines of a request may take up beyond what was taken
+// from the budget with its body: most never ask for more.
 const freeLines = 4 << 10
 
-// largeBody is the size of a body from which the lines get their memory at once. To
+// largeBody is the size of a body from which the lines get their memory at once: to
 // grow in steps takes a multiple.
-const largeBody = 256 << 10
+const largeBody = 16 << 10
 
-// Grow implements normalize.Room. The lines of short events take many times the bytes
-// of their request.
-func (w *workspace) Grow(n int) bool {
-	w.refused = w.reserve(int64(n), w.r.opts.InFlight)
+// startLines has the batch take what was taken from the budget with the body, and ask
+// for more.
+func (w *workspace) startLines() {
+	w.lines, w.scratch = max(0, w.held-w.base-int64(cap(w.buf))), 0
+	w.batch.Within(w, int(w.lines)+freeLines)
+	if n := len(w.buf); n > largeBody {
+		w.batch.Expect(n + n/8)
+	}
+}
+
+// Grow implements normalize.Room. The lines of short events, and of those that share
+// much, take many times the bytes of their request.
+func (w *workspace) Grow(memory, lines int) bool {
+	w.lines = max(w.lines, int64(memory))
+	if w.refused = w.reserve(); w.refused == nil && int64(lines) > w.r.opts.InFlight {
+		w.refused = tooMuch(w.r.opts.InFlight)
+	}
 	return w.refused == nil
 }
 
-// reserve takes n bytes from the budget besides those of the body, for lines or
-// scratch, unless the sum is more than most. n counts from the beginning of the
-// request.
-func (w *workspace) reserve(n, most int64) *Refusal {
-	if n <= int64(len(w.buf)) { // that is counted already
-		return nil
-	}
-	r, total := w.r, w.base+int64(len(w.buf))+n
-	if most = min(most, r.memory.Most(w.principal)); total > most {
-		return &Refusal{Code: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("with what its events share or get in each line this request takes more than %d bytes; nothing was stored, send smaller requests", most)}
+// reserve takes from the budget what the body, the lines and the protocol's scratch
+// memory take together.
+func (w *workspace) reserve() *Refusal {
+	r, total := w.r, w.base+int64(cap(w.buf))+w.lines+w.scratch
+	if most := min(r.opts.InFlight, r.memory.Most(w.principal)); total > most {
+		return tooMuch(most)
 	}
 	if !r.acquire(w, total) {
 		return &Refusal{Code: http.StatusServiceUnavailable, Text: r.busy().text}
 	}
 	return nil
+}
+
+// tooMuch refuses a request that takes more than there is for it, in memory or in lines.
+func tooMuch(most int64) *Refusal {
+	return &Refusal{Code: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("with what its events share or get in each line this request takes more than %d bytes; nothing was stored, send smaller requests", most)}
 }
 
 // Memory is for the pool.
@@ -141,7 +157,7 @@ func (w *workspace) reset() {
 	w.answer = reuse(w.answer)
 	w.note = reuse(w.note)
 	w.packed = reuse(w.packed)
-	w.base = 0
+	w.base, w.lines, w.scratch = 0, 0, 0
 	w.unpackers.release()
 	w.options, w.stored, w.outcome = StoreOptions{}, Stored{}, outcome{}
 	w.request, w.reply, w.chunk, w.policy, w.sender, w.hashed, w.after, w.refused = Request{}, Answer{}, Chunk{}, nil, nil, false, "", nil
@@ -163,7 +179,10 @@ const spareBuffers = 64 << 10
 // sender that needs none of them. If they would take from the budget's second half, w
 // drops them.
 func (r *Receiver) chargeSpare(w *workspace) {
-	spare := int64(cap(w.buf) + cap(w.batch.Lines) + cap(w.packed) + cap(w.answer) + cap(w.note))
+	spare := int64(0)
+	for _, b := range w.Memory() {
+		spare += int64(cap(b))
+	}
 	if spare <= spareBuffers || r.memory.Used()+spare <= r.memory.Limit()/2 && r.acquire(w, spare) {
 		return
 	}
@@ -172,7 +191,19 @@ func (r *Receiver) chargeSpare(w *workspace) {
 
 // dropBuffers throws away the buffers that come from an earlier request.
 func (w *workspace) dropBuffers() {
-	w.buf, w.batch.Lines, w.packed, w.answer, w.note = nil, nil, nil, nil, nil
+	w.buf, w.packed, w.answer, w.note = nil, nil, nil, nil
+	w.batch.Drop()
+	w.norm.Drop()
+}
+
+// checkLines looks for memory that was used too long.
+func (w *workspace) checkLines() {
+	for _, c := range w.batch.Chunks() {
+		if !c.Packed {
+			pool.CheckText(c.Bytes)
+		}
+	}
+	pool.CheckText(w.batch.Lines)
 }
 
 func reuse(b []byte) []byte {

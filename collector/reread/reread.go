@@ -50,7 +50,7 @@ func Lines(l *deadletter.Entry) []byte {
 	if e.failed || e.batch.RejectedTotal > 0 {
 		return nil
 	}
-	return e.batch.Lines
+	return e.batch.AppendTo(nil)
 }
 
 // event is what Read reads.

@@ -115,6 +115,7 @@ var table = []edge{
 	{"collector/normalize", "internal/jsonline", "writes the canonical line"},
 	{"collector/normalize", "internal/jsonwalk", "finds the values of events"},
 	{"collector/normalize", "github.com/go-json-experiment/json/jsontext", "says what is wrong with text that is not JSON"},
+	{"collector/normalize", "github.com/klauspost/compress/zstd", "lines that repeat what their events share are packed"},
 	{"collector/normalize", "internal/levels", "names and numbers of levels"},
 	{"collector/normalize", "internal/times", "times as clients write them"},
 	{"collector/receiver", "collector/normalize", "a request's events become lines before they are stored"},

@@ -2,6 +2,7 @@ package jsonwalk
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -15,7 +16,7 @@ func Text(raw, buf []byte) (text, newBuf []byte) {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner, buf
 	}
-	buf = AppendText(buf[:0], inner)
+	buf = AppendText(slices.Grow(buf[:0], len(inner)), inner)
 	return buf, buf
 }
 

@@ -57,7 +57,7 @@ func (s backend) Store(_ context.Context, b *normalize.Batch, o receiver.StoreOp
 	}
 	s.Options = o
 	stored := receiver.Stored{First: uint64(len(s.Lines))}
-	for line := range strings.Lines(string(b.Lines)) {
+	for line := range strings.Lines(string(b.AppendTo(nil))) {
 		s.Lines = append(s.Lines, strings.TrimSuffix(line, "\n"))
 	}
 	return stored, s.Fail
@@ -124,7 +124,7 @@ func Lines(t testing.TB, p receiver.Protocol, contentType, body string, received
 	for i := range q.Body {
 		q.Body[i] = 0xDB
 	}
-	return strings.Split(strings.TrimSuffix(string(b.Lines), "\n"), "\n"), b
+	return strings.Split(strings.TrimSuffix(string(b.AppendTo(nil)), "\n"), "\n"), b
 }
 
 // FuzzLimits are what each body is decoded with: the defaults, and limits that

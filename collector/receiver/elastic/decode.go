@@ -83,9 +83,9 @@ func (bulk) Decode(q *receiver.Request) error {
 	if len(index) > maxIndexName {
 		return fmt.Errorf("the index name of %d bytes is longer than %d", len(index), maxIndexName)
 	}
-	// The path's index is in every line, and in every item of the answer.
+	// The index is in every item of the answer, which grows.
 	items := bytes.Count(q.Body, newline)/2 + 1
-	if err := q.Reserve(int64(len(q.Body)) + int64(items)*int64(2*len(index)+itemBytes)); err != nil {
+	if err := q.Reserve(2 * int64(items) * int64(len(index)+itemBytes)); err != nil {
 		return err
 	}
 	d := decoders.Get()

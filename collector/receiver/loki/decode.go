@@ -17,6 +17,7 @@ package loki
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/rollway/rollway/collector/normalize"
@@ -58,7 +59,7 @@ func (push) Decode(q *receiver.Request) error {
 type reader struct {
 	q        *receiver.Request
 	b        *normalize.Builder
-	spread   int64  // bytes read for events, labels counted for each
+	copied   int    // bytes of labels that are copied to be read
 	labels   []pair // of the stream
 	metadata []pair // of the entry
 	values   []byte // texts of labels and of the entry that had escapes
@@ -85,7 +86,7 @@ func (r *reader) begin(q *receiver.Request) {
 }
 
 func (r *reader) release() {
-	r.q, r.b, r.spread = nil, nil, 0
+	r.q, r.b, r.copied = nil, nil, 0
 	for _, pairs := range []*[]pair{&r.labels, &r.metadata} {
 		clear((*pairs)[:cap(*pairs)]) // an earlier stream may have had more
 		*pairs = (*pairs)[:0]
@@ -104,23 +105,38 @@ func (r *reader) release() {
 // Memory is for the pool.
 func (r *reader) Memory() pool.Memory { return pool.Memory{r.values, r.time, r.JSON.Memory()} }
 
-// pairBytes is what a pair takes up in memory besides its text, also while a list
-// grows.
-const pairBytes = 128
+// pairBytes is what a pair takes up in memory besides its text, and once more for the
+// list that it is copied from.
+const pairBytes = 96
 
-// add adds a pair to a list. There may be many that are small: what they take up is
-// counted each time that the list grows.
+// add adds a pair to a list. There may be many that are small.
 func (r *reader) add(list *[]pair, p pair) error {
-	if len(*list) == cap(*list) {
-		if err := r.reserve(); err != nil {
+	if n := len(*list); n == cap(*list) {
+		if err := r.reserve(n+8, 0); err != nil {
 			return err
 		}
+		*list = slices.Grow(*list, n+8)
 	}
 	*list = append(*list, p)
 	return nil
 }
 
-// reserve takes the memory for what was read so far from the budget.
-func (r *reader) reserve() error {
-	return r.q.Reserve(r.spread + int64(cap(r.values)) + pairBytes*int64(cap(r.labels)+cap(r.metadata)))
+// room makes room for n bytes more in values.
+func (r *reader) room(n int) error {
+	if len(r.values)+n <= cap(r.values) {
+		return nil
+	}
+	n = max(n, cap(r.values))
+	if err := r.reserve(0, n); err != nil {
+		return err
+	}
+	r.values = slices.Grow(r.values, n)
+	return nil
+}
+
+// reserve takes memory from the budget for more pairs and bytes of values, besides those
+// that there are, which are copied.
+func (r *reader) reserve(pairs, values int) error {
+	pairs += cap(r.labels) + cap(r.metadata)
+	return r.q.Reserve(int64(2*cap(r.values)+values+r.copied) + pairBytes*int64(pairs))
 }

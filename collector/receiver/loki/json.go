@@ -43,19 +43,16 @@ func (r *reader) jsonStream(at int) (end int, err error) {
 	if _, err := r.Object(at, "a stream"); err != nil {
 		return 0, err
 	}
-	size := 0
 	w := jsonwalk.Members(r.Body, at) // the second walk checks the text
 	for w.Next() {
 		raw, start := w.RawValue(), w.Value.Start
 		switch name := string(r.Name(&w)); {
 		case raw[0] == 'n':
 		case name == "stream":
-			size += len(raw)
 			if _, err = r.jsonPairs(&r.labels, start, "stream"); err != nil {
 				return 0, err
 			}
 		case name == "labels":
-			size += len(raw)
 			if raw[0] != '"' {
 				return 0, r.Mismatch(start, "labels is a string")
 			}
@@ -72,18 +69,13 @@ func (r *reader) jsonStream(at int) (end int, err error) {
 		}
 		return r.Each(at, what, func(at int) (int, error) {
 			r.values = r.values[:labels]
-			return r.jsonEntry(what == "values", size, at)
+			return r.jsonEntry(what == "values", at)
 		})
 	})
 }
 
-// jsonEntry makes the event of the entry at an offset, which is a value or an object
-// and shares size bytes of labels.
-func (r *reader) jsonEntry(isValue bool, size, at int) (end int, err error) {
-	r.spread += int64(size)
-	if err := r.reserve(); err != nil {
-		return 0, err
-	}
+// jsonEntry makes the event of the entry at an offset, which is a value or an object.
+func (r *reader) jsonEntry(isValue bool, at int) (end int, err error) {
 	var e entry
 	r.metadata = r.metadata[:0]
 	if isValue {
@@ -94,7 +86,6 @@ func (r *reader) jsonEntry(isValue bool, size, at int) (end int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	r.spread += int64(end - at)
 	r.entry(&e)
 	return end, nil
 }
@@ -185,11 +176,14 @@ func (r *reader) jsonPairs(list *[]pair, at int, what string) (end int, err erro
 		if value[0] == 'n' {
 			continue
 		}
-		p := pair{name: r.keep(w.RawName()), value: value}
-		if value[0] == '"' {
-			p.value = r.keep(value)
+		p := pair{value: value}
+		if p.name, err = r.keep(w.RawName()); err == nil && value[0] == '"' {
+			p.value, err = r.keep(value)
 		}
-		if err := r.add(list, p); err != nil {
+		if err == nil {
+			err = r.add(list, p)
+		}
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -204,16 +198,20 @@ func (r *reader) jsonString(at int, what string) (text []byte, end int, err erro
 	if end, err = r.Skip(at); err != nil {
 		return nil, 0, err
 	}
-	return r.keep(r.Body[at:end]), end, nil
+	text, err = r.keep(r.Body[at:end])
+	return text, end, err
 }
 
 // keep returns the text of a string, which is in values if it has escapes.
-func (r *reader) keep(raw []byte) []byte {
+func (r *reader) keep(raw []byte) ([]byte, error) {
 	inner := raw[1 : len(raw)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
-		return inner
+		return inner, nil
+	}
+	if err := r.room(len(inner)); err != nil {
+		return nil, err
 	}
 	start := len(r.values)
 	r.values = jsonwalk.AppendText(r.values, inner)
-	return r.values[start:len(r.values):len(r.values)]
+	return r.values[start:len(r.values):len(r.values)], nil
 }

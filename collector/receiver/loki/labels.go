@@ -9,6 +9,10 @@ import (
 // parseLabels reads labels as Prometheus writes them: {name="value", …}, values
 // quoted as in Go.
 func (r *reader) parseLabels(text []byte) error {
+	r.copied = max(r.copied, len(text))
+	if err := r.room(len(text)); err != nil {
+		return err
+	}
 	s := strings.TrimSpace(string(text))
 	if s == "" {
 		return nil

@@ -39,11 +39,9 @@ func broken(message string, err error) error {
 //	Stream { labels 1 string, entries 2, hash 3 }
 func (r *reader) protobufStream(msg []byte) error {
 	r.labels, r.values = r.labels[:0], r.values[:0]
-	size := 0
 	f := wire.Over(msg)
 	for f.Next() {
 		if f.Num == 1 && f.Is(protowire.BytesType) {
-			size += len(f.Bytes)
 			if err := r.parseLabels(f.Bytes); err != nil {
 				return err
 			}
@@ -55,10 +53,6 @@ func (r *reader) protobufStream(msg []byte) error {
 	f = wire.Over(msg)
 	for f.Next() {
 		if f.Num == 2 && f.Is(protowire.BytesType) {
-			r.spread += int64(size + len(f.Bytes))
-			if err := r.reserve(); err != nil {
-				return err
-			}
 			if err := r.protobufEntry(f.Bytes); err != nil {
 				return err
 			}

@@ -106,11 +106,10 @@ func isRequest(body []byte) bool {
 // reader makes events of an ExportLogsServiceRequest. Nothing in it outlives the
 // request.
 type reader struct {
-	q      *receiver.Request
-	b      *normalize.Builder
-	json   bool   // the form; texts are strings of JSON then, with their quotes
-	spread int64  // bytes read for events, what they share counted for each
-	text   []byte // scratch, of one value
+	q    *receiver.Request
+	b    *normalize.Builder
+	json bool   // the form; texts are strings of JSON then, with their quotes
+	text []byte // scratch, of one value
 
 	wire.JSON
 	scopes   []scopeAt // of the ResourceLogs being read
@@ -127,7 +126,7 @@ const (
 )
 
 func (r *reader) release() {
-	r.q, r.b, r.spread, r.reread = nil, nil, 0, 0
+	r.q, r.b, r.reread = nil, nil, 0
 	for _, scratch := range []*[]byte{&r.text, &r.fromText} {
 		if cap(*scratch) > keepScratch {
 			*scratch = nil
@@ -142,10 +141,3 @@ func (r *reader) release() {
 
 // Memory is for the pool.
 func (r *reader) Memory() pool.Memory { return pool.Memory{r.text, r.fromText, r.JSON.Memory()} }
-
-// reserve takes memory from the budget for the lines of what has been read, and n
-// bytes more that events share.
-func (r *reader) reserve(n int) error {
-	r.spread += int64(n)
-	return r.q.Reserve(r.spread + scopeBytes*int64(cap(r.scopes)))
-}

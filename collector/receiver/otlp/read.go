@@ -92,7 +92,7 @@ func (r *reader) findScope(msg part) (end int, err error) {
 		return 0, err
 	}
 	if len(r.scopes) == cap(r.scopes) {
-		if err := r.reserve(0); err != nil {
+		if err := r.q.Reserve(scopeBytes * int64(max(2*cap(r.scopes), 8))); err != nil {
 			return 0, err
 		}
 	}
@@ -135,9 +135,6 @@ func (r *reader) readScope(sc *scope) error {
 
 // record makes the event of a LogRecord.
 func (r *reader) record(res *resource, sc *scope, msg part) (end int, err error) {
-	if err := r.reserve(sharedSize(res, sc) + len(msg.bytes)); err != nil {
-		return 0, err
-	}
 	r.b.Begin()
 	if r.b.Failed() {
 		if r.json {
@@ -169,7 +166,6 @@ func (r *reader) record(res *resource, sc *scope, msg part) (end int, err error)
 	}
 	if r.json {
 		msg.read(r, end)
-		r.spread += int64(len(msg.bytes))
 	}
 	r.b.Raw(msg.bytes)
 	if hasBody {

@@ -75,10 +75,6 @@ func decode(q *receiver.Request, read func(*decoder, []byte) error) error {
 	if len(project) > maxProject {
 		return fmt.Errorf("the project's name of %d bytes is longer than %d", len(project), maxProject)
 	}
-	// The project is in every line. Each event has a bracket at least.
-	if err := q.Reserve(int64(len(q.Body)) + int64(bytes.Count(q.Body, bracket))*int64(len(project)+len(nameProject))); err != nil {
-		return err
-	}
 	d := decoders.Get()
 	defer decoders.Put(d)
 	d.Builder = q.Norm.Build(q.Batch, q.Received)
@@ -126,7 +122,7 @@ func (d *decoder) envelope(rest []byte) error {
 	}
 }
 
-var newline, bracket = []byte("\n"), []byte("{")
+var newline = []byte("\n")
 
 // cutPayload cuts the payload of an item off.
 func cutPayload(header, b []byte) (payload, rest []byte, err error) {

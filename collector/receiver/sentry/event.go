@@ -159,6 +159,10 @@ func (d *decoder) exception(name, value []byte) {
 
 var nameMessage, nameCauses = []byte("message"), []byte("causes")
 
+// maxMessage is how long a text an exception may become a message by; it is in the error
+// all the same.
+const maxMessage = 1 << 20
+
 // wordException makes the message of an event that has none but an exception.
 func (d *decoder) wordException(value []byte) {
 	last, _, _ := lastException(value)
@@ -166,7 +170,9 @@ func (d *decoder) wordException(value []byte) {
 		return
 	}
 	kind, text := wire.Get(last, "type"), wire.Get(last, "value")
-	d.message = d.message[:0]
+	if d.message = d.message[:0]; len(kind)+len(text) > maxMessage {
+		return
+	}
 	if wire.IsString(kind) {
 		d.message = append(d.message, d.Text(kind)...)
 	}

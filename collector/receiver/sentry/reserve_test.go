@@ -12,7 +12,7 @@ import (
 // TestSharedProjectCounts: the project, which is in each of many small logs,
 // does not get past the budget.
 func TestSharedProjectCounts(t *testing.T) {
-	r := decodetest.NewServer(t, func(o *receiver.Options) { o.MaxUnpacked, o.MaxBody, o.InFlight = 1<<20, 1<<20, 18<<20 })
+	r := decodetest.NewServer(t, func(o *receiver.Options) { o.MaxUnpacked, o.MaxBody, o.InFlight = 1<<20, 1<<20, 8<<20 })
 	mux := http.NewServeMux()
 	mux.Handle("/api/{project}/envelope/", r.Handler(Envelope))
 	body := "{}\n{\"type\":\"log\"}\n{\"items\":[" + strings.Repeat("{},", 80_000) + "{}]}"

@@ -220,12 +220,6 @@ func (raw) Decode(q *receiver.Request) error {
 			}
 		}
 	}
-	if shared > 0 { // it is in every line
-		lines := bytes.Count(q.Body, newline) + 1
-		if err := q.Reserve(int64(len(q.Body)) + int64(lines)*int64(shared)); err != nil {
-			return err
-		}
-	}
 	d := decoders.Get()
 	defer decoders.Put(d)
 	d.begin(q)
