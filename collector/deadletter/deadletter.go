@@ -68,8 +68,9 @@ type Store struct {
 	total   int64             // their sum; likewise
 
 	ids     ulid.Source
-	touched []*group // with something to write; owned by run
-	buf     []byte   // owned by run
+	touched []*group  // with something to write; owned by run
+	buf     []byte    // owned by run
+	told    time.Time // onError, last; owned by run
 }
 
 // item is what one Add has left.

@@ -110,6 +110,21 @@ func parseName(name string) (group, id string, ok bool) {
 	return parts[0] + "." + parts[1], parts[2], true
 }
 
+// idOf returns the id in the name of a file: they sort by the time of their first lines.
+func idOf(name string) string {
+	_, id, _ := parseName(filepath.Base(name))
+	return id
+}
+
+// tell tells onError what is wrong with a file, at most once a minute: metrics have the
+// rest.
+func (s *Store) tell(err error) {
+	if now := time.Now(); now.Sub(s.told) >= time.Minute {
+		s.told = now
+		s.onError(err)
+	}
+}
+
 func (s *Store) path(seg *segment) string { return filepath.Join(s.dir, seg.name) }
 
 // segmentBytes is the size at which a new file begins.
@@ -268,12 +283,12 @@ func (s *Store) append(g *group, list []fresh) (reason string) {
 		err := s.write(seg, isNew)
 		switch {
 		case errors.Is(err, errChanged):
-			s.onError(err)
+			s.tell(err)
 			s.lose(g, seg, DroppedDisk)
 			continue
 		case err != nil:
 			seg.full = true
-			s.onError(fmt.Errorf("%d dead letters are not kept: %w", len(list), err))
+			s.tell(fmt.Errorf("%d dead letters are not kept: %w", len(list), err))
 			return DroppedDisk
 		}
 		s.mu.Lock()
@@ -378,7 +393,7 @@ func (s *Store) writeCountsOf(g *group, seg *segment, list []*kept) (reason stri
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		s.onError(fmt.Errorf("the counts of %d dead letters are not kept: %w", len(list), err))
+		s.tell(fmt.Errorf("the counts of %d dead letters are not kept: %w", len(list), err))
 		if errors.Is(err, errChanged) {
 			s.lose(g, seg, DroppedDisk)
 		}
@@ -388,26 +403,26 @@ func (s *Store) writeCountsOf(g *group, seg *segment, list []*kept) (reason stri
 }
 
 // evict removes the oldest file of the largest reason of the largest principal, the one
-// who wants grow more bytes included. It reports false if that one has no file.
+// that wants grow more bytes included; of equals it removes the oldest. It reports false
+// if that one has no file.
 func (s *Store) evict(principal string, grow int64) bool {
-	most := s.sizes[principal] + grow
-	for p, n := range s.sizes {
-		if n > most {
-			principal, most = p, n
-		}
-	}
 	var g *group
+	most := int64(0)
 	for _, of := range s.groups {
-		if of.principal == principal && len(of.segs) > 0 && (g == nil || of.size > g.size) {
-			g = of
+		n := s.sizes[of.principal]
+		if of.principal == principal {
+			n += grow
+		}
+		if len(of.segs) > 0 && (g == nil || cmp.Or(cmp.Compare(n, most), cmp.Compare(of.size, g.size), cmp.Compare(idOf(g.segs[0].name), idOf(of.segs[0].name))) > 0) {
+			g, most = of, n
 		}
 	}
-	if g == nil {
+	if g == nil || grow > s.max || s.sizes[principal] == 0 && grow > most {
 		return false
 	}
 	seg := g.segs[0]
 	if err := s.fs.Remove(s.path(seg)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.onError(fmt.Errorf("remove old dead letters: %w", err))
+		s.tell(fmt.Errorf("remove old dead letters: %w", err))
 		return false
 	}
 	s.lose(g, seg, DroppedQuota)

@@ -89,17 +89,8 @@ func Files(fsys disk.FS, dir string) (paths []string, err error) {
 			paths = append(paths, filepath.Join(dir, e.Name))
 		}
 	}
-	sortByID(paths, func(path string) string { return filepath.Base(path) })
+	slices.SortFunc(paths, func(a, b string) int { return cmp.Compare(idOf(a), idOf(b)) })
 	return paths, err
-}
-
-// sortByID sorts by the ids in the names of files, and so by the time of their first line.
-func sortByID[T any](list []T, name func(T) string) {
-	slices.SortFunc(list, func(a, b T) int {
-		_, x, _ := parseName(name(a))
-		_, y, _ := parseName(name(b))
-		return cmp.Compare(x, y)
-	})
 }
 
 // each calls visit with the dead letters that f selects, file by file.
@@ -115,7 +106,7 @@ func (s *Store) each(ctx context.Context, f *Filter, visit func(e *Entry, at Pla
 		}
 	}
 	s.mu.Unlock()
-	sortByID(segs, func(seg segment) string { return seg.name })
+	slices.SortFunc(segs, func(a, b segment) int { return cmp.Compare(idOf(a.name), idOf(b.name)) })
 	for i := range segs {
 		err := EachLine(s.fs, s.path(&segs[i]), segs[i].size, func(line []byte, at Place) error {
 			var e Entry
