@@ -48,6 +48,8 @@ type conn struct {
 	// true: what is read here then is records.
 	answering atomic.Bool
 
+	streams atomic.Int32 // requests of HTTP/2 in progress
+
 	reading atomic.Bool // there is a header that no handler has got
 	told    atomic.Bool // Options.Refused knows why it ends
 

@@ -15,6 +15,10 @@ const (
 	freeHeader   = 1 << 10 // bytes of a header that do not count
 	headerFactor = 16      // bytes of memory for a byte of a header that is not parsed
 	fieldMemory  = 100     // bytes of memory for a field besides its text
+
+	// Bytes of memory for a request of HTTP/2 while another one of its connection is in
+	// progress: its goroutine, and what net/http keeps. The first has those of the connection.
+	streamMemory = 10 << 10
 )
 
 const headerMemory = "headers of requests take up as much memory as they may; send it again after 1 s"
@@ -140,9 +144,9 @@ func (c *conn) ambiguous(r *http.Request) bool {
 }
 
 // headerRead counts the header of r by the memory that it needs now that it is
-// parsed. ok is false if there is not enough. release is for the end of the request.
-// It does nothing for HTTP/1, where requestEnded releases.
-func (c *conn) headerRead(r *http.Request) (release func(), ok bool) {
+// parsed. ok is false if there is not enough. held is for streamEnded at the end of a request
+// of HTTP/2. That of HTTP/1 is released by requestEnded.
+func (c *conn) headerRead(r *http.Request) (held int64, ok bool) {
 	text, fields := len(r.RequestURI)+len(r.Host), 0
 	for name, values := range r.Header {
 		for _, v := range values {
@@ -151,11 +155,14 @@ func (c *conn) headerRead(r *http.Request) (release func(), ok bool) {
 		}
 	}
 	want := max(0, int64(text+fields*fieldMemory)-freeHeader*headerFactor)
-	if r.ProtoMajor >= 2 { // many requests at a time
-		if want == 0 || !c.acquire(want) {
-			return nothing, want == 0
+	if r.ProtoMajor >= 2 {
+		if c.streams.Add(1) > 1 {
+			want = int64(text+fields*fieldMemory) + streamMemory
 		}
-		return func() { c.release(want) }, true
+		if want > 0 && !c.acquire(want) {
+			return 0, false
+		}
+		return want, true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,10 +171,16 @@ func (c *conn) headerRead(r *http.Request) (release func(), ok bool) {
 		c.release(less)
 		c.header.held = want
 	}
-	return nothing, c.acquireLocked(want)
+	return 0, c.acquireLocked(want)
 }
 
-func nothing() {}
+// streamEnded ends a request of HTTP/2 that holds held bytes.
+func (c *conn) streamEnded(held int64) {
+	c.streams.Add(-1)
+	if held > 0 {
+		c.release(held)
+	}
+}
 
 // requestEnded releases what the last request held. closed: so does the connection.
 func (c *conn) requestEnded(closed bool) {

@@ -166,8 +166,10 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	c.answering.Store(c.plain && r.ProtoMajor == 1 && r.ContentLength > 0)
-	release, ok := c.headerRead(r)
-	defer release()
+	held, ok := c.headerRead(r)
+	if r.ProtoMajor >= 2 {
+		defer c.streamEnded(held)
+	}
 	if !ok {
 		s.refused(c.RemoteAddr(), "service_unavailable", headerMemory)
 		refuse(w, r, headerMemory)

@@ -383,3 +383,53 @@ func TestDate(t *testing.T) {
 		t.Errorf("Date %q", got)
 	}
 }
+
+// Requests of HTTP/2 at a time over one connection count against the budget, all except for
+// the first: each has a goroutine and more, whatever the length of its header.
+func TestStreamsCount(t *testing.T) {
+	const at = 200
+	arrived, leave := make(chan bool, at), make(chan bool)
+	s := newServer(t, Options{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived <- true; <-leave })})
+	headers := s.o.Admission.Resource(admission.Headers)
+	headers.SetLimit(1 << 20)
+	addr := serve(t, s)
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	client := &http.Client{Transport: &http.Transport{Protocols: protocols}}
+	defer client.CloseIdleConnections()
+	codes := make(chan int, at)
+	for range at {
+		go func() {
+			resp, err := client.Get("http://" + addr + "/")
+			if err != nil {
+				t.Error(err)
+				codes <- 0
+				return
+			}
+			resp.Body.Close()
+			codes <- resp.StatusCode
+		}()
+	}
+	refused, served := 0, 0
+	for refused+len(arrived) < at {
+		select {
+		case code := <-codes:
+			if refused++; code != http.StatusServiceUnavailable {
+				t.Fatalf("answered %d", code)
+			}
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if used := headers.Used(); used < 500<<10 || used > 1<<20 || len(arrived) > 80 || len(arrived) < 40 {
+		t.Errorf("%d requests at a time take %d bytes", len(arrived), used)
+	}
+	close(leave)
+	for range at - refused {
+		if <-codes == http.StatusOK {
+			served++
+		}
+	}
+	if used := headers.Used(); served != at-refused || used != 0 {
+		t.Errorf("%d of %d are served, %d bytes are kept", served, at-refused, used)
+	}
+}
