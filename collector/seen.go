@@ -73,11 +73,7 @@ func (c *Collector) sawConnection(from net.Addr, reason, text string) {
 
 // serveClients answers who sends what: to a token of a tenant what that tenant sends.
 func (c *Collector) serveClients(w http.ResponseWriter, r *http.Request) {
-	tenant := ""
-	if token, _ := c.state.Load().identify(r, access.Read); token != nil {
-		tenant = token.Tenant()
-	}
-	writeJSON(w, http.StatusOK, map[string]any{"since": c.began, "clients": c.clients.Clients(tenant)})
+	writeJSON(w, http.StatusOK, map[string]any{"since": c.began, "clients": c.clients.Clients(tenantOf(r))})
 }
 
 func (c *Collector) refused() promtext.Metric {

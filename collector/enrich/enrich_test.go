@@ -1,6 +1,8 @@
 package enrich
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/ulid"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 var (
@@ -252,5 +255,47 @@ func TestNetworkFile(t *testing.T) {
 	}
 	if _, err := compile("enrich: {networks: {file: " + dir + "/none.csv}}"); err == nil || !strings.Contains(err.Error(), "f.yaml:1:27: enrich.networks.file: open") {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// No rule changes or makes the attribute tenant, where there are tokens.
+func TestTenantIsLeftAlone(t *testing.T) {
+	for _, rules := range []string{
+		"remove: {key: tenant}", "remove: {key: '**'}", "remove: {key: attrs}", "remove: {key: x}", "remove: {key: '*', match: a}", "only: {key: x}",
+		"rename: {from: tenant, to: y}", "rename: {from: attrs.tenant, to: msg}", "rename: {from: '*', to: y}",
+		"redact: {key: '**', with: b}", "redact: {key: tenant}", "redact: {match: 'a', with: ''}", "redact: {match: 'ZZ', with: ''}", "redact: {match: 'ZZ|_2', with: ''}",
+	} {
+		c, err := config.Parse("f.yaml", []byte("rules: [{"+rules+"}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Compile(c.Enrich, c.Rules, Environment{Tenants: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for want, extras := range map[string]*normalize.Extras{"a": new(normalize.Extras), "": new(normalize.Extras)} {
+			if want == "" {
+				extras.Reserve([]byte(normalize.Tenant))
+			} else {
+				extras.Add(normalize.Tenant, want)
+			}
+			n, b := normalize.New(normalize.Limits{}), new(normalize.Batch)
+			n.SetExtras(extras)
+			n.SetEnricher(p, peer)
+			n.Body(b, []byte(`{"tenant":"b","x":"a","tenZZant":"b","a":{"tenant":"b"},"\u0074enant":"b","tenant_2":"b"}`), received)
+			var l struct{ Attrs json.RawMessage }
+			if err := json.Unmarshal(b.Lines, &l); err != nil || b.Records != 1 {
+				t.Fatalf("%s: %v in %s", rules, err, b.Lines)
+			}
+			var found []string
+			for m := jsonwalk.Members(l.Attrs, 0); len(l.Attrs) > 0 && m.Next(); {
+				if m.Is(normalize.Tenant) {
+					found = append(found, string(m.RawValue()))
+				}
+			}
+			if got := strings.Join(found, " and "); got != strings.TrimSuffix(fmt.Sprintf("%q", want), `""`) {
+				t.Errorf("%s: tenant is %s, want %q: %s", rules, got, want, b.Lines)
+			}
+		}
 	}
 }

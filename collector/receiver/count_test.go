@@ -4,8 +4,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
 )
@@ -84,5 +86,35 @@ func TestStoring(t *testing.T) {
 	waitFor(t, "the count", func() bool { return r.Stats().Storing == 0 })
 	if s := r.Stats(); s.Failed != 2 || s.Received != 4 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestEventsByTenant: the events of a tenant are counted by themselves, with all outcomes,
+// and all events are the sum of everybody's.
+func TestEventsByTenant(t *testing.T) {
+	r := New(StoreFunc(nil), Options{}) // nothing is stored
+	count := func(from Sender, body string, duplicate bool, stored, failed int) {
+		w := r.get()
+		defer r.put(w)
+		w.sender, w.stored.Duplicate = from, duplicate
+		w.norm.Body(&w.batch, []byte(body), time.Now())
+		r.count.batch(w, stored, failed)
+	}
+	for _, from := range []Sender{nil, somebody{}, somebody{}} {
+		count(from, "{}\nbad\n{}\n", false, 2, 0)
+		count(from, "{}\n7\n", true, 1, 0)
+		count(from, "{}\n", false, 0, 1)
+	}
+	w := r.get()
+	defer r.put(w)
+	w.sender = somebody{}
+	r.count.reject(w, ReasonTorn)
+	s := r.Stats()
+	want := Events{Received: 13, Stored: 4, Duplicate: 2, Failed: 2, StoredBytes: s.StoredBytes / 3 * 2, Rejected: map[string]uint64{"syntax": 2, "not_object": 2, "torn": 1}}
+	if got := s.Tenants["shop"]; len(s.Tenants) != 1 || !reflect.DeepEqual(got, want) {
+		t.Errorf("of the tenant %+v, want %+v", s.Tenants, want)
+	}
+	if s.Received != 19 || s.Stored != 6 || s.Duplicate != 3 || s.Failed != 3 || s.RejectedTotal() != 7 {
+		t.Errorf("of all %+v", s.Events)
 	}
 }

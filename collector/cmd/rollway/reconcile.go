@@ -163,6 +163,9 @@ func (r *reconciliation) readJournal(ctx context.Context, cl *client) error {
 		return err
 	}
 	r.audit = &audit
+	if r.ledger != nil && r.ledger.Tenant != "" {
+		return fmt.Errorf("the token is told the account of tenant %s alone, which cannot be compared with the journal: leave the folder out, or use a token without a tenant", r.ledger.Tenant)
+	}
 	if r.ledger != nil && audit.ID != r.ledger.Journal {
 		return fmt.Errorf("the ledger belongs to another journal: the one in %s is %s, the ledger names %s", r.data, cmp.Or(audit.ID, "nameless"), cmp.Or(r.ledger.Journal, "nameless"))
 	}
