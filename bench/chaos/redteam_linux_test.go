@@ -40,7 +40,7 @@ func redteamScene(t *testing.T, dir, name string) *scene {
 	s := newScene(name, program, dir, addr)
 	s.retained = true
 	s.config = fmt.Sprintf(`journal: {segment_size: 1MiB, retain_size: 4MiB, max_keys: 20000}
-rejected: {keep_size: 1MiB}
+rejected: {keep_size: 16MiB}
 kafka: {brokers: %q, topic: %q, max_age: 10ms}
 timeouts: {linger: 10ms}
 `, strings.Join(kafka.ListenAddrs(), " "), kafkaTopic)

@@ -318,7 +318,7 @@ func TestRedteamFloods(t *testing.T) {
 		}
 	}}
 	stream := func(row, proto string, texts ...string) *assault {
-		return &assault{conns: 20, run: func(_ net.Conn, stop <-chan struct{}) (times int) {
+		return &assault{conns: 8, run: func(_ net.Conn, stop <-chan struct{}) (times int) {
 			c, err := net.Dial("tcp", a.listensAt(row, proto))
 			if err != nil {
 				return 0
@@ -368,7 +368,7 @@ func TestRedteamTLS(t *testing.T) {
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	writeCertificate(t, 1, cert, key)
 	t.Setenv(caEnv, cert)
-	a := newTarget(t, fmt.Sprintf("tls: {cert: %q, key: %q}\ntimeouts: {read_header: 3s, read: 4s, write: 4s, idle: 5s}\n", cert, key))
+	a := newTarget(t, fmt.Sprintf("tls: {cert: %q, key: %q}\n", cert, key))
 	a.bound = mostResident(conns + 100)
 	a.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	a.ready()

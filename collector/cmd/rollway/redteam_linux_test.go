@@ -134,13 +134,7 @@ func (a *target) unharmed() string {
 			a.t.Errorf("%s: %d %.200s", path, code, body)
 		}
 	}
-	now := a.vitals()
-	for end := time.Now().Add(45 * time.Second); a.before != (vitals{}) && time.Now().Before(end); now = a.vitals() {
-		if now.descriptors <= a.before.descriptors+moreDescriptors && now.goroutines <= a.before.goroutines+moreGoroutines {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	now := a.settled()
 	if a.before != (vitals{}) && (now.descriptors > a.before.descriptors+moreDescriptors || now.goroutines > a.before.goroutines+moreGoroutines || now.threads > a.before.threads+moreThreads) {
 		a.t.Errorf("a leak: %+v before, %+v after", a.before, now)
 	}
@@ -154,6 +148,24 @@ func (a *target) unharmed() string {
 		left = fmt.Sprintf("descriptors %+d, goroutines %+d, threads %+d, ", now.descriptors-a.before.descriptors, now.goroutines-a.before.goroutines, now.threads-a.before.threads)
 	}
 	return fmt.Sprintf("ledger equal, then POST ≤ %v, %s%d MiB", slowest.Round(100*time.Microsecond), left, peak>>20)
+}
+
+// settled returns what the target is like once it has given back what it took. It waits for as
+// long as the target reads on what has arrived.
+func (a *target) settled() (now vitals) {
+	a.t.Helper()
+	now = a.vitals()
+	for quiet, read := time.Now(), 0.0; a.before != (vitals{}) && time.Since(quiet) < 30*time.Second; now = a.vitals() {
+		if now.descriptors <= a.before.descriptors+moreDescriptors && now.goroutines <= a.before.goroutines+moreGoroutines {
+			break
+		}
+		_, text := a.request("GET", "/metrics", "")
+		if n := metric(a.t, text, "rollway_received_bytes_total"); n != read {
+			quiet, read = time.Now(), n
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return now
 }
 
 // reconcile compares the counts with the journal.
