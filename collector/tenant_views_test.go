@@ -162,7 +162,7 @@ func TestTenantsSeeTheirOwn(t *testing.T) {
 	const steps, ofA, after = 60, 20_000, 3000
 	views := func(withA bool) (all map[string]string) {
 		cfg := twoTenants(t, withEnrichment(t, "rules: [{name: health, drop: {where: 'path=/healthz'}}]"))
-		cfg.Limits.MaxPast = 0
+		cfg.Limits.MaxPast, cfg.Journal.SegmentSize = 0, 64<<10 // some are packed
 		cfg.ListenTCP = "127.0.0.1:0?tenant=a 127.0.0.1:0?tenant=b"
 		cfg.ListenSyslog = "tcp://127.0.0.1:0?tenant=a udp://127.0.0.1:0?tenant=a tcp://127.0.0.1:0?tenant=b udp://127.0.0.1:0?tenant=b"
 		cfg.ListenForward = "tcp://127.0.0.1:0?tenant=a tcp://127.0.0.1:0?tenant=b"
