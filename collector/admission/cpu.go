@@ -108,6 +108,15 @@ func (c *CPU) await(t *Turn) {
 	c.queueLocked(t)
 	c.mu.Unlock()
 	<-t.ready
+	t.letOthers()
+}
+
+// letOthers lets the other goroutines that can run do so before a slice: their work is short,
+// and some of it is to read what the next principal has sent. Otherwise Go's scheduler would go
+// from turn to turn, and look at its other queues only now and then.
+func (t *Turn) letOthers() {
+	runtime.Gosched()
+	t.begun = time.Now()
 }
 
 func (c *CPU) yield(t *Turn) {
@@ -124,12 +133,13 @@ func (c *CPU) yield(t *Turn) {
 	if len(c.queue) == 0 || c.queue[0].turns.tag >= t.p.turns.tag {
 		c.startLocked(t)
 		c.mu.Unlock()
-		return
+	} else {
+		c.passLocked()
+		c.queueLocked(t)
+		c.mu.Unlock()
+		<-t.ready
 	}
-	c.passLocked()
-	c.queueLocked(t)
-	c.mu.Unlock()
-	<-t.ready
+	t.letOthers()
 }
 
 // startLocked begins a slice of t, and charges for it in advance: a principal may have

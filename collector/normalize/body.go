@@ -32,8 +32,7 @@ func (n *Normalizer) readBody(dst *Batch) error {
 	// and the work is not done twice.
 	end := lineEnd(all, start)
 	before := dst.mark()
-	err := n.readValues(dst, start, end, line)
-	if err == nil {
+	if n.readValues(dst, start, end, line) {
 		n.readLines(dst, end, line+1)
 		return nil
 	}
@@ -41,8 +40,8 @@ func (n *Normalizer) readBody(dst *Batch) error {
 	if isBlank(all[end:]) || all[start] == '[' {
 		return n.readWhole(dst, start, len(all), line)
 	}
-	broken := !errors.Is(err, io.ErrUnexpectedEOF) || inString(all[start:end])
-	if err := n.readValues(dst, start, len(all), line); err == nil {
+	broken := !errors.Is(n.syntaxError(), io.ErrUnexpectedEOF) || inString(all[start:end])
+	if n.readValues(dst, start, len(all), line) {
 		return nil
 	}
 	dst.rollback(&before)
@@ -74,17 +73,16 @@ func (n *Normalizer) readLines(dst *Batch, start, line int) {
 // rejects it whole as far as its syntax goes. The line number is 0 if it is not known.
 func (n *Normalizer) readWhole(dst *Batch, start, end, line int) error {
 	before := dst.mark()
-	err := n.readValues(dst, start, end, line)
-	if err != nil {
-		dst.rollback(&before)
-		err = n.rejectSyntax(dst, err)
+	if n.readValues(dst, start, end, line) {
+		return nil
 	}
-	return err
+	dst.rollback(&before)
+	return n.rejectSyntax(dst)
 }
 
 // readValues reads all[start:end] as values in a row: objects, and arrays of
-// objects. The error is one of syntax; the caller takes the batch back.
-func (n *Normalizer) readValues(dst *Batch, start, end, line int) error {
+// objects. It returns false if they are no JSON: the caller takes the batch back.
+func (n *Normalizer) readValues(dst *Batch, start, end, line int) bool {
 	text := n.setText(start, end, line)
 	for i := jsonwalk.SkipSpace(text, 0); i < len(text); i = jsonwalk.SkipSpace(text, i) {
 		if text[i] == '[' {
@@ -93,10 +91,10 @@ func (n *Normalizer) readValues(dst *Batch, start, end, line int) error {
 			i = n.readEvent(dst, i, 0)
 		}
 		if i < 0 {
-			return n.syntaxError()
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // readArray reads the array that begins at body.text[i] and returns its end, or -1.

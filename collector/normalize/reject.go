@@ -45,10 +45,18 @@ func (n *Normalizer) syntaxError() (err error) {
 	return err
 }
 
+// undescribed is the error of text whose rejection is not listed: to find out where it
+// stops to be JSON costs many times what it takes to read it.
+var undescribed = &SyntaxError{Problem: "not described, as many events are rejected"}
+
 // rejectSyntax counts the text just read as one rejected event and returns
 // the error that says why.
-func (n *Normalizer) rejectSyntax(dst *Batch, err error) *SyntaxError {
-	at, why, r := len(n.body.text), "", syntax
+func (n *Normalizer) rejectSyntax(dst *Batch) *SyntaxError {
+	if !n.describes(dst) && len(n.body.text) <= maxNested { // otherwise it may be too deep
+		n.add(dst, syntax, 0, "", withoutEnd(n.body.text))
+		return undescribed
+	}
+	at, why, r, err := len(n.body.text), "", syntax, n.syntaxError()
 	var bad *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -20,8 +20,11 @@ func TestMain(m *testing.M) {
 	// these tests start dozens.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" "+quickExit))
 	// The test program is also the rollway that tests start as a process.
-	testscript.Main(m, map[string]func(){"rollway": main, "shop": shop})
+	testscript.Main(m, programs)
 }
+
+// programs are what the test program can be run as.
+var programs = map[string]func(){"rollway": main, "shop": shop}
 
 const quickExit = "atexit_sleep_ms=10"
 

@@ -1,0 +1,401 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rollway/rollway/internal/testkit"
+)
+
+func init() { programs["attack"] = attack }
+
+// attack is a program that keeps connections to a collector: attack ADDR plain|tls
+// KIND:CONNECTIONS …. It begins at the end of its input, whose words are tokens for them in
+// turn. Without tokens the connections come from 127.0.0.2 to 127.0.0.9.
+func attack() {
+	addr, secure := os.Args[1], os.Args[2] == "tls"
+	input, _ := io.ReadAll(os.Stdin)
+	tokens := strings.Fields(string(input))
+	var all sync.WaitGroup
+	for _, arg := range os.Args[3:] {
+		kind, count, _ := strings.Cut(arg, ":")
+		n, _ := strconv.Atoi(count)
+		for i := range n {
+			a := attacker{addr: addr, secure: secure}
+			if len(tokens) > 0 {
+				a.header = "Authorization: Bearer " + tokens[i%len(tokens)] + "\r\n"
+			} else {
+				a.from.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i%8))}
+			}
+			all.Go(func() {
+				for ; ; time.Sleep(10 * time.Millisecond) { // refused or closed
+					if c := a.dial(); c != nil {
+						attacks[kind](c, a.header)
+						c.Close()
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+// An attacker keeps a connection.
+type attacker struct {
+	from   net.Dialer
+	addr   string
+	secure bool
+	header string
+}
+
+func (a *attacker) dial() net.Conn {
+	c, err := a.from.Dial("tcp", a.addr)
+	switch {
+	case err != nil:
+		return nil
+	case a.secure:
+		return tls.Client(c, &tls.Config{InsecureSkipVerify: true})
+	}
+	return c
+}
+
+// attacks are what a connection is used for until it fails.
+var attacks = map[string]func(c net.Conn, header string){
+	"junk":   func(c net.Conn, header string) { repeat(c, attackRequest(header, strings.Repeat("junk\n", 12_000))) },
+	"bombs":  func(c net.Conn, header string) { repeat(c, attackRequest(header, bomb())) },
+	"idle":   func(c net.Conn, _ string) { io.Copy(io.Discard, c) },
+	"unread": unread,
+}
+
+// unread sends requests and never reads an answer.
+func unread(c net.Conn, header string) {
+	request := attackRequest(header, strings.Repeat("1\n", 100)) // whose answer is 50 times as long
+	for {
+		if _, err := c.Write(request); err != nil {
+			return
+		}
+	}
+}
+
+// repeat sends a request again as soon as it is answered.
+func repeat(c net.Conn, request []byte) {
+	answers := bufio.NewReader(c)
+	for {
+		if _, err := c.Write(request); err != nil {
+			return
+		}
+		resp, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			return
+		}
+		io.Copy(io.Discard, resp.Body)
+	}
+}
+
+// bomb is 16 KiB of events that are rejected, in 54 bytes.
+func bomb() string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write([]byte(strings.Repeat("1\n", 8192)))
+	z.Close()
+	return b.String()
+}
+
+func attackRequest(header, body string) []byte {
+	return fmt.Appendf(nil, "POST /api/logs HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n%s", header, len(body), body)
+}
+
+// startAttack runs attack in a control group and on a processor of its own.
+func startAttack(t *testing.T, addr, tokens string, kinds []string) (stop func()) {
+	t.Helper()
+	group := attackGroup(t)
+	how := "plain"
+	host, secure := strings.CutPrefix(addr, "https://")
+	if secure {
+		how = "tls"
+	}
+	cmd := exec.Command("attack", append([]string{strings.TrimPrefix(host, "http://"), how}, kinds...)...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	testkit.OK(t, err)
+	// A child inherits the processors of the thread that starts it.
+	runtime.LockOSThread()
+	var before, last unix.CPUSet
+	testkit.OK(t, unix.SchedGetaffinity(0, &before))
+	for cpu := range 8 * len(before) * 8 {
+		if before.IsSet(cpu) {
+			last.Zero()
+			last.Set(cpu)
+		}
+	}
+	testkit.OK(t, unix.SchedSetaffinity(0, &last))
+	err = cmd.Start()
+	testkit.OK(t, unix.SchedSetaffinity(0, &before))
+	runtime.UnlockOSThread()
+	testkit.OK(t, err)
+	stop = sync.OnceFunc(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	t.Cleanup(stop)
+	testkit.OK(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644))
+	io.WriteString(in, tokens)
+	in.Close()
+	return stop
+}
+
+// attackGroup makes a control group for processors' time, of version 1 or 2.
+func attackGroup(t *testing.T) string {
+	t.Helper()
+	for _, root := range []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"} {
+		dir := filepath.Join(root, fmt.Sprintf("rollway-attack-%d-%d", os.Getpid(), time.Now().UnixNano()))
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() {
+			for range 100 { // until the process in it is gone
+				if err := os.Remove(dir); err == nil || errors.Is(err, os.ErrNotExist) {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			t.Errorf("%s cannot be removed", dir)
+		})
+		return dir
+	}
+	testkit.Missing(t, "a control group for processors, which takes root")
+	return ""
+}
+
+// A witness sends lines and asks probes beside an attack, and notes how long each takes.
+type witness struct {
+	*target
+	kept, fresh *http.Client
+
+	mu     sync.Mutex
+	posts  []time.Duration // guarded by mu
+	probes []time.Duration // guarded by mu
+	failed []string        // guarded by mu
+}
+
+func newWitness(a *target) *witness {
+	client := func(keep bool) *http.Client {
+		return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: !keep, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	}
+	return &witness{target: a, kept: client(true), fresh: client(false)}
+}
+
+// do sends one request and notes what came of it in list.
+func (w *witness) do(client *http.Client, list *[]time.Duration, method, path, body string) {
+	r, err := http.NewRequest(method, w.addr+path, strings.NewReader(body))
+	testkit.OK(w.t, err)
+	if w.token != "" {
+		r.Header.Set("Authorization", "Bearer "+w.token)
+	}
+	begin := time.Now()
+	resp, err := client.Do(r)
+	what := fmt.Sprint(err)
+	if err == nil {
+		answer, readErr := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err, what = readErr, fmt.Sprint(resp.Status, " ", string(answer[:min(len(answer), 300)])); resp.StatusCode != 200 {
+			err = errors.New(resp.Status)
+		}
+	}
+	took := time.Since(begin)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if *list = append(*list, took); err != nil {
+		w.failed = append(w.failed, fmt.Sprintf("%s %s after %v: %s", method, path, took, what))
+	}
+}
+
+// watch sends a line each 10 ms, over a new and a kept connection in turn, and a probe each
+// 50 ms, however long each takes.
+func (w *witness) watch(d time.Duration) {
+	var out sync.WaitGroup
+	defer out.Wait()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	probes := []string{"/healthz", "/readyz", "/metrics"}
+	for i := range int(d / (10 * time.Millisecond)) {
+		<-tick.C
+		client := w.kept
+		if i%2 == 0 {
+			client = w.fresh
+		}
+		out.Go(func() { w.do(client, &w.posts, "POST", "/api/logs", `{"msg":"of a victim"}`) })
+		if i%5 == 0 {
+			out.Go(func() { w.do(w.fresh, &w.probes, "GET", probes[i/5%3], "") })
+		}
+	}
+}
+
+// allAttacks are made one by one, and all at once.
+var allAttacks = []string{"junk:300", "bombs:1500", "unread:400", "idle:1000"}
+
+// underAttack checks that a collector serves a witness for d while attackers keep
+// connections to it, and takes no thread for each of them.
+func underAttack(t *testing.T, a *target, d time.Duration, tokens string, kinds ...string) {
+	t.Helper()
+	a.ready()
+	a.bound = mostResident(4000)
+	stop := startAttack(t, a.addr, tokens, kinds)
+	time.Sleep(d / 4)
+	w := newWitness(a)
+	w.watch(d)
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", a.cmd.Process.Pid))
+	testkit.OK(t, err)
+	stop()
+	slices.Sort(w.posts)
+	slices.Sort(w.probes)
+	p99, probe := w.posts[len(w.posts)*99/100], w.probes[len(w.probes)-1]
+	left := a.unharmed()
+	testkit.Attack{
+		Attack: strings.Join(kinds, ", ") + " connections", Times: len(w.posts), Promised: "POST of another client p99 ≤ 250 ms, 0 refused; probes ≤ 1 s",
+		Measured: fmt.Sprintf("p99 %v, %d refused; probes ≤ %v; %d threads; %s", p99.Round(time.Millisecond), len(w.failed), probe.Round(time.Millisecond), len(threads), left),
+	}.Report(t)
+	most, mostProbe := 250*time.Millisecond, time.Second
+	if d < redteamTime || testkit.Race(t, "it is timed") { // other tests run beside it
+		most, mostProbe = 3*time.Second, 5*time.Second
+	}
+	if p99 > most || probe > mostProbe || len(threads) > 64 {
+		t.Errorf("p99 %v, probes ≤ %v, %d threads", p99, probe, len(threads))
+	}
+	if len(w.failed) > 0 {
+		t.Errorf("%d requests failed: %s", len(w.failed), w.failed[0])
+	}
+}
+
+// redteamTime is how long an attack lasts that is timed.
+const redteamTime = 6 * time.Second
+
+func attackTime(t *testing.T) time.Duration {
+	return time.Duration(testkit.Rounds(t, testkit.Redteam, 1000, int(redteamTime/time.Millisecond))) * time.Millisecond
+}
+
+// TestRedteamAttack attacks from eight addresses.
+func TestRedteamAttack(t *testing.T) {
+	d := attackTime(t)
+	sets := [][]string{allAttacks}
+	if d == redteamTime {
+		for _, kind := range allAttacks {
+			sets = append(sets, []string{kind})
+		}
+	}
+	for _, kinds := range sets {
+		t.Run(strings.Join(kinds, "+"), func(t *testing.T) { underAttack(t, newTarget(t, ""), d, "", kinds...) })
+	}
+}
+
+// TestRedteamAttackTLS is the same within TLS.
+func TestRedteamAttackTLS(t *testing.T) {
+	d := attackTime(t)
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, 1, cert, key)
+	t.Setenv("SSL_CERT_FILE", cert) // for commands
+	a := newTarget(t, fmt.Sprintf("tls: {cert: %q, key: %q}\n", cert, key))
+	a.client.Transport = newWitness(a).fresh.Transport
+	underAttack(t, a, d, "", allAttacks...)
+}
+
+// TestRedteamAttackTokens attacks with tokens of eight tenants from the victim's address.
+func TestRedteamAttackTokens(t *testing.T) {
+	d := attackTime(t)
+	var list, secrets bytes.Buffer
+	for i := range 8 {
+		secret := strings.Repeat(string(rune('a'+i)), 20)
+		fmt.Fprintf(&list, "- {name: t%d, secret: %s, tenant: t%d}\n", i, secret, i)
+		fmt.Fprintln(&secrets, secret)
+	}
+	fmt.Fprintf(&list, "- {name: all, secret: %s, may: [read, write]}\n", secretAll)
+	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
+	writeText(t, tokens, list.String())
+	a := newTarget(t, fmt.Sprintf("access: {tokens: %q}\n", tokens))
+	a.token = secretAll
+	underAttack(t, a, d, secrets.String(), allAttacks...)
+}
+
+// cpuOf is the time on processors that a process has used.
+func cpuOf(t *testing.T, pid int) (sum time.Duration) {
+	t.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	testkit.OK(t, err)
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		testkit.OK(t, err)
+		first, _, _ := strings.Cut(string(text), " ")
+		n, err := strconv.ParseInt(first, 10, 64)
+		testkit.OK(t, err)
+		sum += time.Duration(n)
+	}
+	return sum
+}
+
+// TestRedteamRejectedBytes compares what the same number of bytes costs when their events are
+// rejected and when they are stored.
+func TestRedteamRejectedBytes(t *testing.T) {
+	rounds := testkit.Rounds(t, testkit.Redteam, 4, 40)
+	const event = `{"time":"2026-05-28T12:40:00Z","level":"info","msg":"request served","method":"GET","path":"/cart","status":200,"ms":12.5`
+	filled := func(line string, size int) string { return strings.Repeat(line, size/len(line)) }
+	a := newTarget(t, "")
+	for _, pair := range []struct{ name, valid, junk string }{
+		{"numbers", filled("{}\n", 60_000), filled("1\n", 60_000)},
+		{"words", filled("{}\n", 60_000), filled("junk\n", 60_000)},
+		{"words, each another", filled("{}\n", 60_000), words("junk", 60_000)},
+		{"events without an end", filled(event+"}\n", 60_000), filled(event+"\n", 60_000)},
+		{"events that are not UTF-8", filled(event+`,"x":"y"}`+"\n", 60_000), filled(event+",\"x\":\"\xff\"}\n", 60_000)},
+		{"small bombs", gzipped(t, filled("{}\n", 16<<10)), gzipped(t, filled("1\n", 16<<10))},
+	} {
+		var cost [2]time.Duration
+		for range rounds {
+			for i, body := range []string{pair.valid, pair.junk} {
+				begin := cpuOf(t, a.cmd.Process.Pid)
+				for range 20 {
+					if code, answer := a.request("POST", "/api/logs", body); code != 200*(i+1) {
+						t.Fatalf("%s: %d %.300s", pair.name, code, answer)
+					}
+				}
+				cost[i] += cpuOf(t, a.cmd.Process.Pid) - begin
+			}
+		}
+		ratio := float64(cost[1]) / float64(cost[0])
+		testkit.Attack{
+			Attack: "rejected bytes: " + pair.name, Times: 20 * rounds, Promised: "≤ 2 × the time of stored ones",
+			Measured: fmt.Sprintf("%.2f ×, %v a request", ratio, (cost[1] / time.Duration(20*rounds)).Round(time.Microsecond)),
+		}.Report(t)
+		if ratio > 2 {
+			t.Errorf("%s: rejected bytes cost %.2f × stored ones", pair.name, ratio)
+		}
+	}
+	a.unharmed()
+}
+
+// words returns size bytes of lines that begin with a word.
+func words(word string, size int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < size; i++ {
+		fmt.Fprintf(&b, "%s%d\n", word, i)
+	}
+	return b.String()
+}
