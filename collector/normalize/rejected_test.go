@@ -11,7 +11,7 @@ func BenchmarkRejected(b *testing.B) {
 		"valid short": "{\"msg\":\"x\"}\n", "valid": `{"time":"2026-05-28T12:40:00Z","level":"info","msg":"request served","method":"GET","path":"/cart","status":200,"ms":12.5}` + "\n",
 		"valid empty": "{}\n", "number": "1\n", "junk": "junk\n", "broken": `{"time":"2026-05-28T12:40:00Z","level":"info","msg":"request served","method":"GET","path":"/cart","status":200,"ms":12.5` + "\n",
 		"long junk": strings.Repeat("junk ", 20) + "\n",
-		"utf8": `{"time":"2026-05-28T12:40:00Z","level":"info","msg":"request ` + "\xff" + ` served","method":"GET","path":"/cart","status":200,"ms":12.5}` + "\n",
+		"utf8":      `{"time":"2026-05-28T12:40:00Z","level":"info","msg":"request ` + "\xff" + ` served","method":"GET","path":"/cart","status":200,"ms":12.5}` + "\n",
 	} {
 		body := []byte(strings.Repeat(line, 60_000/len(line)))
 		b.Run(name, func(b *testing.B) {
