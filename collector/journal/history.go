@@ -15,8 +15,8 @@ import (
 
 // The history remembers what was found until an operator acknowledges it, and where the
 // journal ended, for when the manifest is missing. The header's first record and flags are
-// those of the manifest, the record of the segment before is the first one of the newest
-// segment. The body is a JSON object: the journal's ID and the findings. The file of what
+// those of the manifest, the id and the record of the segment before are the first ones of
+// the oldest and of the newest segment. The body is a JSON object: the journal's ID and the findings. The file of what
 // was acknowledged is alike; verify writes it, and the journal only reads it.
 const (
 	historyFile = "HISTORY"
@@ -32,13 +32,13 @@ type history struct {
 	Findings []Finding `json:"findings"`
 	Scrubbed scrubbed  `json:"scrubbed"`
 
-	next, newest uint64
-	closed       bool
+	next, oldest, newest uint64
+	closed               bool
 }
 
 func (h *history) append(dst []byte) []byte {
 	body, _ := json.Marshal(h) // nothing in it can fail
-	head := recordlog.Header{Kind: recordlog.History, First: h.next, Prev: h.newest, Created: time.Now().UnixNano()}
+	head := recordlog.Header{Kind: recordlog.History, First: h.next, Prev: h.newest, ID: h.oldest, Created: time.Now().UnixNano()}
 	if h.closed {
 		head.Flags = flagClosed
 	}
@@ -55,7 +55,7 @@ func (j *Journal) readHistory(name string) (*history, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &history{next: head.First, newest: head.Prev, closed: head.Flags&flagClosed != 0}
+	h := &history{next: head.First, oldest: head.ID, newest: head.Prev, closed: head.Flags&flagClosed != 0}
 	if json.Unmarshal(body, h) != nil {
 		return nil, recordlog.ErrDamaged
 	}

@@ -103,14 +103,6 @@ func readManifest(fsys disk.FS, dir string) (*manifest, error) {
 	return parseManifest(b, path)
 }
 
-// newest returns the first offset of the last segment.
-func (m *manifest) newest() uint64 {
-	if len(m.segs) == 0 {
-		return 0
-	}
-	return m.segs[len(m.segs)-1].First
-}
-
 // find returns the entry of the segment that begins at first, or nil.
 func (m *manifest) find(first uint64) *entry {
 	i, ok := slices.BinarySearchFunc(m.segs, first, func(e entry, first uint64) int { return cmp.Compare(e.First, first) })
@@ -182,7 +174,10 @@ func (j *Journal) saveManifest(closed bool) {
 	for _, s := range j.segs {
 		m.segs = append(m.segs, s.entryLocked())
 	}
-	h.next, h.closed, h.newest = m.next, closed, m.newest()
+	h.next, h.closed = m.next, closed
+	if n := len(m.segs); n > 0 {
+		h.oldest, h.newest = m.segs[0].First, m.segs[n-1].First
+	}
 	j.mu.Unlock()
 	err := j.fs.SyncDir(j.dir) // what is listed has a durable name
 	if err == nil {            // the findings first: the next start does not find them by the new manifest
@@ -249,6 +244,9 @@ func (j *Journal) recoverManifest(segments int, h *history) (m, ends *manifest, 
 	ends = new(manifest)
 	if h != nil {
 		ends = &manifest{next: h.next, closed: h.closed, segs: []entry{{First: h.newest, End: h.newest}}}
+		if h.oldest < h.newest {
+			ends.segs = slices.Insert(ends.segs, 0, entry{First: h.oldest, End: h.oldest + 1})
+		}
 	}
 	return &manifest{}, ends, nil
 }
@@ -259,14 +257,14 @@ func (j *Journal) compare(m, ends *manifest, leap bool) error {
 	last := int64(-1)
 	if n := len(j.segs); n > 0 {
 		last = int64(j.segs[n-1].first)
-		if f := m.lostOldest(j.segs[0].first); f.From < f.To {
-			if retains := j.o.RetainBytes > 0 || j.o.RetainAge > 0; retains && !m.closed {
+		if f := ends.lostOldest(j.segs[0].first); f.From < f.To {
+			if retains := j.o.RetainBytes > 0 || j.o.RetainAge > 0; retains && !ends.closed {
 				f.Kind, f.Detail = recordlog.Deleted, "the oldest: by retention just before the process ended, or by hand"
 			}
 			j.find(f)
 		}
-	} else if len(m.segs) > 0 {
-		j.next = max(j.next, m.segs[0].First)
+	} else if len(ends.segs) > 0 {
+		j.next = max(j.next, ends.segs[0].First)
 	}
 	f := ends.lost(last, j.next)
 	for name, at := range j.otherEnds() {

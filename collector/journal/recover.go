@@ -43,6 +43,9 @@ func (j *Journal) recover() error {
 		return err
 	}
 	had := j.identify(h)
+	if files, err = j.setAsideCopies(files, m); err != nil {
+		return err
+	}
 	j.next = lowest
 	for i, c := range files {
 		limit, last := uint64(math.MaxUint64), i == len(files)-1
@@ -86,7 +89,7 @@ func (j *Journal) listSegments() (files []candidate, lowest uint64, err error) {
 		case isNoSegment(e):
 			continue
 		case ok && e.Refused != nil:
-			lowest = max(lowest, first+1) // its name is taken
+			lowest = max(lowest, first)
 			j.find(Finding{Kind: recordlog.Foreign, File: e.Name, Detail: "left alone: " + e.Refused.Error()})
 			continue
 		case !ok || e.Dir:
@@ -127,6 +130,30 @@ func (j *Journal) listSegments() (files []candidate, lowest uint64, err error) {
 		}
 	}
 	return files, lowest, nil
+}
+
+// setAsideCopies sets aside files that the manifest does not list and whose header has
+// another name: they would end the segments before them.
+func (j *Journal) setAsideCopies(files []candidate, m *manifest) (left []candidate, err error) {
+	for _, c := range files {
+		if m.find(c.first) == nil {
+			path := j.path(c.first, c.ext)
+			f, err := j.fs.OpenFile(path, os.O_RDONLY, 0)
+			if err != nil {
+				return nil, fmt.Errorf("open segment: %w", err)
+			}
+			h, err := recordlog.ReadHeader(f, recordlog.JournalSegment, path)
+			f.Close() // only read from
+			if err == nil && h.First != c.first {
+				if err := j.quarantine(c, "its header does not fit its name"); err != nil {
+					return nil, err
+				}
+				continue
+			}
+		}
+		left = append(left, c)
+	}
+	return left, nil
 }
 
 // recoverSealed adds a sealed segment by its header and the manifest, or its footer.
