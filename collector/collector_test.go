@@ -342,6 +342,7 @@ func TestHosts(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Hosts = "logs.internal logs"
 	r := run(t, cfg)
+	eventually(t, func() bool { return r.health.Ready() == nil })
 	for host, want := range map[string]int{"logs.internal:4318": 200, "LOGS": 200, "localhost": 200, "192.0.2.1": 200, "[2001:db8::1]:4318": 200, "evil.example": 403} {
 		for path, code := range map[string]int{"/api/query": want, "/api/ledger": want, "/api/rejected": want, "/api/clients": want, "/metrics": want, "/healthz": 200, "/readyz": 200} {
 			req, err := http.NewRequest("GET", r.url+path, nil)

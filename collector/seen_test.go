@@ -34,7 +34,7 @@ func TestEveryRefusalIsCounted(t *testing.T) {
 	cfg.ListenTCP, cfg.ListenSyslog, cfg.ListenForward = "127.0.0.1:0", "tcp://127.0.0.1:0", "tcp://127.0.0.1:0"
 	cfg.Forward.SharedKeyFile = filepath.Join(t.TempDir(), "key")
 	writeFile(t, cfg.Forward.SharedKeyFile, "a key that nobody knows")
-	cfg.Limits.MaxStreams = 1
+	cfg.Limits.MaxStreams, cfg.ListenGRPC = 1, "127.0.0.1:0"
 	r := run(t, cfg)
 	if code, _, got := r.ask(t, http.DefaultClient, "POST", "/api/logs", slowSecret, strings.Repeat("{}\n", 9000)); code != 200 {
 		t.Fatal(code, got)
@@ -109,11 +109,16 @@ func TestEveryRefusalIsCounted(t *testing.T) {
 	speak(r.ForwardAddrs()[0], "\x93\x01\x02\x03")
 	speak(r.Addr(), "GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n")
 	speak(r.Addr(), "PROXY TCP4 192.0.2.1 192.0.2.2 40000 80\r\n")
+	speak(r.GRPCAddr(), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x08\x06\x00\x00\x00\x00\x0012345678") // PING before SETTINGS
 	for _, want := range [][2]string{
 		{"lines of JSON", "connections"}, {"Fluent forward", "unauthorized"}, {"http", "header"}, {"http", "protocol"},
 	} {
 		eventually(t, func() bool {
-			return r.refusedCount(want[0], want[1], "") == 1
+			n := uint64(1)
+			if want == [2]string{"http", "protocol"} { // a PROXY header, and not HTTP/2
+				n = 2
+			}
+			return r.refusedCount(want[0], want[1], "") == n
 		})
 	}
 	_, _, page := r.ask(t, http.DefaultClient, "GET", "/metrics", readerSecret, "")

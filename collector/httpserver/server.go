@@ -42,7 +42,7 @@ type Options struct {
 
 	// Refused gets the connections that end before Handler has a request: too many are open
 	// ("connections"), their TLS handshake fails ("tls"), they begin with a PROXY header
-	// ("protocol"), or net/http cannot read a header, which may also end early ("header").
+	// or break HTTP/2 ("protocol"), or net/http cannot read a header, which may also end early ("header").
 	// It gets requests for whose header there is no memory, too ("service_unavailable").
 	Refused func(from net.Addr, reason, text string)
 }
