@@ -200,7 +200,7 @@ func (b *Builder) Name(name []byte) {
 // String is a value.
 func (b *Builder) String(v []byte) {
 	b.before()
-	if len(v) < long || b.longer(escaped(v), b.n.limits.MaxEventBytes) {
+	if len(v) < long || b.n.ev.fault == ok && b.longer(escaped(v), b.n.limits.MaxEventBytes) {
 		b.text = jsonline.AppendStringBytes(b.text, v)
 	}
 	b.after()
@@ -209,8 +209,8 @@ func (b *Builder) String(v []byte) {
 // long is how long a value is for which there is room in any case.
 const long = 4 << 10
 
-// longer reports whether there is room for a value of size bytes. If there is none, or
-// size is more than most, the event is a rejected one.
+// longer reports whether there is room for a value of size bytes. Without room, or with a
+// size above most, the event is a rejected one.
 func (b *Builder) longer(size, most int) bool {
 	if size > most || !b.n.roomFor(len(b.text)+size) {
 		b.fail(tooLarge)

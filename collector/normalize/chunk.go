@@ -110,7 +110,7 @@ func (b *Batch) Drop() {
 	b.Reset()
 }
 
-// extend is fits where there is none.
+// extend makes that room, if it may.
 func (b *Batch) extend(n int) bool {
 	for len(b.Lines) > 0 && len(b.Lines)+n > chunkBytes {
 		if !b.seal() {

@@ -17,32 +17,42 @@ import (
 	"github.com/rollway/rollway/collector/config"
 )
 
-// limitMemory sets the runtime's memory limit to nine tenths of the limit of the
-// process's cgroup; the rest is for memory that the runtime does not count. It does
-// nothing without such a limit or with GOMEMLIMIT set. root is the root of the file
-// system.
-func limitMemory(log *slog.Logger, root fs.FS) {
-	if os.Getenv("GOMEMLIMIT") != "" {
-		return // the runtime has read it
-	}
+// limitMemory says what the collector will use, and returns an error if that does not fit
+// the process's cgroup. It sets the runtime's memory limit to nine tenths of the cgroup's,
+// unless GOMEMLIMIT is set; the rest is for memory that the runtime does not count. root
+// is the root of the file system.
+func limitMemory(log *slog.Logger, root fs.FS, inFlight config.Size) error {
 	limit, err := cgroupMemory(root)
-	switch {
-	case err != nil:
+	if err != nil {
 		log.Warn("cannot read the memory limit of the cgroup; set GOMEMLIMIT instead", "error", err)
-	case limit > 0:
-		limit -= limit / 10
-		debug.SetMemoryLimit(limit)
-		log.Info("memory limit taken from the cgroup", "bytes", limit)
 	}
+	need := plannedMemory(int64(inFlight))
+	log.Info("memory: for requests and the program, without connections, queries, tails and keys (docs/INGEST.md)",
+		"bytes", need, "limits.in_flight", int64(inFlight), "cgroup", limit)
+	if limit > 0 && need > limit {
+		return fmt.Errorf("limits.in_flight of %d MiB needs up to %d MiB of memory, and the limit of the process's cgroup is %d MiB; %s",
+			inFlight>>20, need>>20, limit>>20, fittingAdvice(limit))
+	}
+	if limit > 0 && os.Getenv("GOMEMLIMIT") == "" { // else the runtime has read it
+		debug.SetMemoryLimit(limit - limit/10)
+	}
+	if limit := debug.SetMemoryLimit(-1); limit < int64(inFlight)+baseMemory {
+		log.Warn("GOMEMLIMIT is less than limits.in_flight and what the program needs: under load the garbage collector never rests", "GOMEMLIMIT", limit)
+	}
+	return nil
 }
 
-// warnMemory warns if the memory limit is less than twice inFlight, the memory that
-// requests under way may use: each of them leaves garbage.
-func warnMemory(log *slog.Logger, inFlight config.Size) {
-	if limit := debug.SetMemoryLimit(-1); limit < 2*int64(inFlight) {
-		log.Warn("under load the process may be killed for lack of memory: limits.in_flight, which is at least twice limits.max_unpacked, should be at most half of the limit",
-			"limits.in_flight", int64(inFlight), "memory_limit", limit)
+// plannedMemory is what docs/INGEST.md has one plan for requests and the program.
+func plannedMemory(inFlight int64) int64 { return inFlight + garbageRoom(inFlight) + 110<<20 }
+
+// fittingAdvice tells what would fit a limit.
+func fittingAdvice(limit int64) string {
+	const least = 16 << 20
+	fits := min(limit-plannedMemory(0), (limit-plannedMemory(0)+garbageRoom(0))*4/5) &^ (1<<20 - 1)
+	if fits < least {
+		return fmt.Sprintf("raise the limit to %d MiB or more", plannedMemory(least)>>20)
 	}
+	return fmt.Sprintf("set limits.in_flight to %dMiB or less, or raise the limit", fits>>20)
 }
 
 // baseMemory is what the process needs besides limits.in_flight: the program, buffers of

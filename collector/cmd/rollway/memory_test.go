@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
@@ -118,48 +120,54 @@ func filesOf(t *testing.T, files map[string]string) fs.FS {
 }
 
 // Nine tenths of the control group's limit are the garbage collector's, unless
-// GOMEMLIMIT says something, whatever that is.
+// GOMEMLIMIT says something, whatever that is. What is planned is said, and what does not
+// fit is refused, with what would.
 func TestLimitMemory(t *testing.T) {
 	group := func(limit string) fs.FS {
 		return filesOf(t, map[string]string{"proc/self/cgroup": "0::/a\n", "proc/self/mountinfo": mountsV2, "sys/fs/cgroup/a/memory.max": limit})
 	}
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
-	const none = int64(math.MaxInt64)
+	const none, MiB = int64(math.MaxInt64), int64(1 << 20)
 	for _, tc := range []struct {
 		env, limit string
+		inFlight   int64
 		want       int64
 		said       string
+		refused    string
 	}{
-		{"", "1000000000\n", 900_000_000, "bytes=900000000"},
-		{"", "max\n", none, ""},
-		{"2GiB", "1000000000\n", none, ""},
-		{"off", "1000000000\n", none, ""},
-		{"", "?", none, "set GOMEMLIMIT instead"},
+		{"", "1000000000\n", 256 * MiB, 900_000_000, "bytes=450887680 limits.in_flight=268435456 cgroup=1000000000", ""},
+		{"", "max\n", 64 * MiB, none, "bytes=216006656 limits.in_flight=67108864 cgroup=0", ""},
+		{"2GiB", "1000000000\n", 256 * MiB, none, "cgroup=1000000000", ""},
+		{"off", "1000000000\n", 256 * MiB, none, "cgroup=1000000000", ""},
+		{"", "?", 256 * MiB, none, "set GOMEMLIMIT instead", ""},
+		{"", "450887680", 256 * MiB, 450887680 - 45088768, "", ""},
+		{"", "450887679", 256 * MiB, none, "", "limits.in_flight of 256 MiB needs up to 430 MiB of memory, and the limit of the process's cgroup is 429 MiB; set limits.in_flight to 255MiB or less, or raise the limit"},
+		{"off", "220200960", 256 * MiB, none, "", "set limits.in_flight to 68MiB or less, or raise the limit"},
+		{"", "134217728", 64 * MiB, none, "", "raise the limit to 158 MiB or more"},
 	} {
 		t.Setenv("GOMEMLIMIT", tc.env)
 		debug.SetMemoryLimit(none)
 		var said testkit.Buffer
-		limitMemory(slog.New(slog.NewTextHandler(&said, nil)), group(tc.limit))
-		if got := debug.SetMemoryLimit(-1); got != tc.want || !strings.Contains(said.String(), tc.said) || tc.said == "" && said.String() != "" {
+		err := limitMemory(slog.New(slog.NewTextHandler(&said, nil)), group(tc.limit), config.Size(tc.inFlight))
+		if got := debug.SetMemoryLimit(-1); got != tc.want || !strings.Contains(said.String(), tc.said) {
 			t.Errorf("GOMEMLIMIT=%q, limit %q: %d, want %d; said %q", tc.env, tc.limit, got, tc.want, said.String())
 		}
-	}
-}
-
-// A budget of more than half of the memory is warned of.
-func TestWarnMemory(t *testing.T) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
-	for _, tc := range []struct {
-		limit int64
-		warns bool
-	}{{math.MaxInt64, false}, {512 << 20, false}, {512<<20 - 1, true}} {
-		debug.SetMemoryLimit(tc.limit)
-		var said testkit.Buffer
-		warnMemory(slog.New(slog.NewTextHandler(&said, nil)), 256<<20)
-		if got := strings.Contains(said.String(), "limits.in_flight=268435456"); got != tc.warns {
-			t.Errorf("limit %d: said %q", tc.limit, said.String())
+		if refused := err != nil; refused != (tc.refused != "") || refused && !strings.Contains(err.Error(), tc.refused) {
+			t.Errorf("limit %q: %v, want %q", tc.limit, err, tc.refused)
 		}
+	}
+	for fit := int64(16); fit <= 4096; fit++ { // what is advised fits, and no more does
+		limit := plannedMemory(fit * MiB)
+		if got, want := fittingAdvice(limit), fmt.Sprintf("%dMiB or less", fit); !strings.Contains(got, want) {
+			t.Fatalf("in %d bytes: %q, want %s", limit, got, want)
+		}
+	}
+	debug.SetMemoryLimit(256 * MiB)
+	var said testkit.Buffer
+	t.Setenv("GOMEMLIMIT", "256MiB")
+	if err := limitMemory(slog.New(slog.NewTextHandler(&said, nil)), group("max"), config.Size(256*MiB)); err != nil || !strings.Contains(said.String(), "level=WARN msg=\"GOMEMLIMIT is less") {
+		t.Errorf("%v, said %q", err, said.String())
 	}
 }
 

@@ -32,7 +32,8 @@ changes.
 The memory limit of the Go runtime is what is in use, plus a quarter of
 limits.in_flight for garbage, and at most nine tenths of the limit of the
 process's cgroup (version 1 or 2, parent groups included). GOMEMLIMIT in the
-environment overrides it.
+environment overrides it. If limits.in_flight does not fit the cgroup, it does
+not start.
 
 Without a configuration file all settings have their defaults; 'rollway check
 -example' prints and explains them. Flags override the file.
@@ -136,8 +137,9 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	}
 	defer log.Close()
 	own := slog.New(log.Handler())
-	limitMemory(own, os.DirFS("/"))
-	warnMemory(own, cfg.Limits.InFlight)
+	if err := limitMemory(own, os.DirFS("/"), cfg.Limits.InFlight); err != nil {
+		return err
+	}
 	defer boundGarbage(cfg.Limits.InFlight)()
 	var debug net.Addr
 	if cfg.DebugListen != "" {

@@ -236,7 +236,7 @@ func (raw) Decode(q *receiver.Request) error {
 		d.Slot(normalize.Message)
 		d.String(line)
 		for i, v := range values {
-			if v != nil {
+			if v != nil && !d.Failed() {
 				d.Attr([]byte(metadata[i]))
 				d.String(v)
 			}
