@@ -1,8 +1,9 @@
 // Package deadletter stores events that the collector has rejected, to be read and sent
 // again.
 //
-//  1. [Store.Add] copies what is kept and returns: one goroutine writes it. Between them
-//     wait at most 4 MiB, shared as below; what has no room there is dropped.
+//  1. [Store.Add] copies what is kept and returns: one goroutine writes it, for a quarter
+//     of the time at most. Between them wait 4 MiB at most, of which no principal takes so
+//     much that a newcomer has no share; what has no room there is dropped.
 //  2. Events that are alike (of one principal, receiver, reason, text and context) are one
 //     dead letter with a count, as long as it is among the newest ones of its principal
 //     and reason, and of this process.
@@ -34,6 +35,11 @@ const (
 	maxHeld      = 4 << 20 // bytes between Add and the files
 	itemSize     = 512     // bytes of an item besides its events
 	closeTimeout = 5 * time.Second
+
+	// After each round of writing run rests for so many times as long, and maxRest at most:
+	// who rejects without end takes a quarter of a processor's time and of the disk's.
+	rest    = 3
+	maxRest = 5 * time.Second
 )
 
 // Reasons for which a rejected event has no dead letter, or no longer.
@@ -53,6 +59,7 @@ type Store struct {
 	fs      disk.FS
 	onError func(error)
 	work    chan struct{} // something is in waiting, or the Store is closing
+	quit    chan struct{} // closed by Close
 	done    chan struct{} // closed when run returns
 
 	mu      sync.Mutex
@@ -104,7 +111,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		dir: dir, max: o.MaxBytes, floor: max(4<<10, o.MaxBytes/4096), fs: o.Disk, onError: o.OnError,
-		work: make(chan struct{}, 1), done: make(chan struct{}),
+		work: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 		heldBy: map[string]int{}, groups: map[string]*group{}, sizes: map[string]int64{},
 		stats: Stats{Dropped: map[string]uint64{DroppedLimit: 0, DroppedQueue: 0, DroppedDisk: 0, DroppedQuota: 0}},
 	}
@@ -184,6 +191,7 @@ func (s *Store) wake() {
 func (s *Store) run() {
 	defer close(s.done)
 	for range s.work {
+		begin := time.Now()
 		s.mu.Lock()
 		items, forget := s.waiting, s.forget
 		s.waiting, s.forget = nil, nil
@@ -195,6 +203,10 @@ func (s *Store) run() {
 		s.flush()
 		if s.release(items) {
 			return
+		}
+		select {
+		case <-time.After(min(rest*time.Since(begin), maxRest)):
+		case <-s.quit:
 		}
 	}
 }
@@ -239,6 +251,9 @@ func (s *Store) Stats() Stats {
 // Add gets later is dropped.
 func (s *Store) Close() error {
 	s.mu.Lock()
+	if !s.closing {
+		close(s.quit)
+	}
 	s.closing = true
 	s.mu.Unlock()
 	s.wake()

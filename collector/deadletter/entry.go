@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -87,11 +86,10 @@ func decode(text, encoded string) ([]byte, error) {
 //	   147     5  replayed: true and a space, or false
 //	   153        the other members
 const (
-	headFormat   = `{"id":"%s","time":"%s",` + countFormat + `"replayed":%-5t,`
-	countFormat  = `"count":%12d,"last":"%s",`
 	timeFormat   = "2006-01-02T15:04:05.000000000Z"
-	countAt      = 75 // where countFormat begins
+	countAt      = 75 // where what appendCount appends begins
 	countValueAt = 83
+	countSize    = len(`"count":`) + 12
 	replayedAt   = 147
 	headSize     = 153
 	maxCount     = 999_999_999_999
@@ -103,7 +101,8 @@ func appendLine(dst []byte, k *kept, of *normalize.DeadLetter, batch *normalize.
 	if !of.Withheld {
 		e.setTexts(of, batch)
 	}
-	dst = fmt.Appendf(dst, headFormat, k.id, stamp(o.Time), k.count, stamp(k.last), false)
+	dst = o.Time.UTC().AppendFormat(append(append(append(dst, `{"id":"`...), k.id...), `","time":"`...), timeFormat)
+	dst = append(appendCount(append(dst, `",`...), k), `"replayed":false,`...)
 	out := bytes.NewBuffer(dst)
 	rest := json.NewEncoder(out)
 	rest.SetEscapeHTML(false)
@@ -115,10 +114,11 @@ func appendLine(dst []byte, k *kept, of *normalize.DeadLetter, batch *normalize.
 
 // appendCount appends what is written again of a line when its count changes.
 func appendCount(dst []byte, k *kept) []byte {
-	return fmt.Appendf(dst, countFormat, k.count, stamp(k.last))
+	var digits [20]byte
+	count := strconv.AppendUint(digits[:0], k.count, 10)
+	dst = append(append(dst, `"count":            `...)[:len(dst)+countSize-len(count)], count...)
+	return append(k.last.UTC().AppendFormat(append(dst, `,"last":"`...), timeFormat), `",`...)
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(timeFormat) }
 
 // setTexts sets the event and its context, in base64 if they are not UTF-8.
 func (l *Entry) setTexts(of *normalize.DeadLetter, batch *normalize.Batch) {
