@@ -236,9 +236,10 @@ func (s *Stats) table() promtext.Table {
 		promtext.Counter("journal_packed_from_bytes_total", "Bytes of those segments before.", s.Journal.PackedFrom),
 		promtext.Counter("journal_packed_to_bytes_total", "Bytes of those segments afterwards.", s.Journal.PackedTo),
 		promtext.Counter("journal_deleted_segments_total", "Segments removed by retention.", s.Journal.DeletedSegments),
-		promtext.Counter("journal_deleted_lines_total", "Lines removed by retention.", s.Journal.DeletedRecords),
 		promtext.Counter("journal_scrubbed_segments_total", "Sealed segments that were read again, by journal.scrub.", s.Journal.ScrubbedSegments),
 		promtext.Gauges("journal_findings", "What is wrong with the journal's files, by kind. state is open until rollway verify -acknowledge, over restarts; it is noted of what an interrupted process may leave, or what is left alone.", []string{"kind", "state"}, findings(s.Findings)...),
+		promtext.Counter("journal_deleted_lines_total", "Lines removed by retention, with their segments.", s.Journal.DeletedRecords),
+		promtext.Counter("journal_dropped_lines_total", "Lines removed by the retention of their tenants, from segments that stay.", s.Journal.DroppedRecords),
 		promtext.Counter("journal_missed_lines_total", "Lines that readers found missing, summed over readers.", s.Journal.MissedRecords),
 
 		promtext.Counter("queries_total", "Queries begun.", s.Query.Queries),

@@ -55,12 +55,21 @@ func (c *Collector) openJournal() (err error) {
 	} else if l != nil {
 		last = journal.End{ID: l.Journal, Next: l.Next}
 	}
+	limits, err := o.TenantLimits()
+	if err != nil {
+		return err
+	}
+	tenants := make(map[string]journal.Retention, len(limits))
+	for name, l := range limits {
+		tenants[name] = journal.Retention{Bytes: int64(l.RetainSize), Age: l.RetainAge}
+	}
 	c.journal, err = journal.Open(JournalFolder(c.config.Data), journal.Options{
 		Last:         last,
 		SegmentBytes: int64(o.SegmentSize),
 		MaxBytes:     int64(o.MaxSize),
 		RetainBytes:  int64(o.RetainSize),
 		RetainAge:    o.RetainAge,
+		Tenants:      tenants,
 		Pack:         o.Compression == config.Zstd,
 		MaxKeys:      o.MaxKeys,
 		KeyAge:       o.KeyAge,

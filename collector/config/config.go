@@ -90,6 +90,7 @@ type Journal struct {
 	RetainSize  Size          `key:"retain_size" range:"1MiB * or 0"`                           // bytes kept, the oldest segments are removed first; 0: all
 	RetainAge   time.Duration `key:"retain_age" range:"1m * or 0"`                              // age since the last write at which a segment is removed; 0: never
 	Scrub       time.Duration `key:"scrub" default:"7d" range:"1m * or 0"`                      // time in which each sealed segment is read again, to find damage; 0: never
+	Tenants     *Block        `key:"tenants"`                                                   // limits of single tenants, see TenantLimits; nil: none
 	Compression Compression   `key:"compression" default:"zstd" check:"one zstd none"`          // of full segments
 	MaxKeys     int           `key:"max_keys" default:"1000000" range:"1 100000000"`            // idempotency keys remembered
 	KeyAge      time.Duration `key:"key_age" default:"1h" range:"1s 30d"`                       // how long they are remembered
@@ -260,6 +261,12 @@ func (c *Config) Check() error {
 		"%v is less than one segment (journal.segment_size is %v)", j.MaxSize, j.SegmentSize)
 	add(j.MaxSize > 0 && j.RetainSize > j.MaxSize, "journal.retain_size",
 		"%v is more than journal.max_size (%v): new lines would be refused before old ones are removed", j.RetainSize, j.MaxSize)
+	if limits, err := j.TenantLimits(); err != nil {
+		list = append(list, err.(Errors)...)
+	} else {
+		add(len(limits) > 0 && j.Compression == NoCompression, "journal.tenants",
+			"limits of tenants need journal.compression: zstd, since only packed segments have blocks of one tenant")
+	}
 	k := c.Kafka
 	add(k.TLS != "on" && k.TLSCA+k.TLSCert+k.TLSKey != "", "kafka.tls", "certificates are used within TLS only: set kafka.tls to on")
 	add((k.TLSCert == "") != (k.TLSKey == ""), "kafka.tls_cert", "kafka.tls_cert and kafka.tls_key must be set together")

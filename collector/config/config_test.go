@@ -42,13 +42,13 @@ func TestYAMLReadsBack(t *testing.T) {
 	c.Listen, c.ListenTCP, c.Data = "[::1]:0", ":5170", "/var/lib/a \"quoted\" \\ folder"
 	c.Limits.MaxEvent, c.Limits.MaxDepth = 1000, 7
 	c.Kafka = Kafka{"k1:9092 k2:9092", "all.logs", "service", "lz4", "on", "ca.pem", "cert.pem", "key.pem", "scram-sha-512", "shop", "password", "", 2 * MiB, 9, 2 * KiB, time.Second, DropOldest}
-	c.Journal = Journal{SegmentSize: 3 * MiB, Durability: Synced, MaxSize: 2 * TiB, RetainSize: GiB, RetainAge: 36 * time.Hour, Compression: NoCompression, MaxKeys: 7, KeyAge: time.Minute}
+	c.Journal = Journal{SegmentSize: 3 * MiB, Durability: Synced, MaxSize: 2 * TiB, RetainSize: GiB, RetainAge: 36 * time.Hour, Compression: Zstd, MaxKeys: 7, KeyAge: time.Minute}
 	c.Timeouts.Idle, c.Timeouts.Read = 90*time.Second, 250*time.Millisecond
-	blocks, err := Parse("x.yaml", []byte("enrich:\n  host: true\n  fields:\n    a: |\n      two\n\n      lines\nrules: [{drop: {where: 'a=\"b\"'}}]\n"))
+	blocks, err := Parse("x.yaml", []byte("enrich:\n  host: true\n  fields:\n    a: |\n      two\n\n      lines\nrules: [{drop: {where: 'a=\"b\"'}}]\njournal: {tenants: {shop: {retain_size: 1GiB}, \"\": {retain_age: 7d}}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Enrich, c.Rules = blocks.Enrich, blocks.Rules
+	c.Enrich, c.Rules, c.Journal.Tenants = blocks.Enrich, blocks.Rules, blocks.Journal.Tenants
 	got, err := Parse("x.yaml", []byte(c.YAML()))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, c.YAML())
@@ -67,6 +67,11 @@ func TestParseErrors(t *testing.T) {
 		{"unknown section", "timeout:\n  read: 1s\n", "f.yaml:1:1: unknown key timeout; did you mean timeouts?"},
 		{"nothing near", "colour: red\n", "f.yaml:1:1: unknown key colour"},
 		{"twice", "data: a\ndata: b\n", "f.yaml:2:1: data: given twice; the first is in line 1"},
+		{"tenants as a list", "journal:\n  tenants: [shop]\n", "f.yaml:2:3: journal.tenants: names of tenants are wanted, each with retain_size or retain_age; this is a list"},
+		{"a tenant without limits", "journal:\n  tenants:\n    shop: 1GiB\n", "f.yaml:3:5: journal.tenants.shop: wanted once, with retain_size or retain_age below it"},
+		{"unknown limit of a tenant", "journal:\n  tenants:\n    shop: {max_size: 1GiB}\n", "f.yaml:3:12: journal.tenants.shop.max_size: unknown key; known are retain_size and retain_age"},
+		{"limit of a tenant out of range", "journal:\n  tenants:\n    shop: {retain_size: 1KiB}\n", "f.yaml:3:12: journal.tenants.shop.retain_size: 1KiB is out of range: it must be at least 1MiB, or 0 for no limit"},
+		{"limits of tenants without blocks", "journal:\n  compression: none\n  tenants: {shop: {retain_age: 7d}}\n", "f.yaml:3:3: journal.tenants: limits of tenants need journal.compression: zstd, since only packed segments have blocks of one tenant"},
 		{"section twice", "limits:\n  max_depth: 3\nlimits:\n  max_depth: 4\n", "f.yaml:3:1: limits: given twice; the first is in line 1"},
 		{"number for a string", "data: 12\n", `f.yaml:1:7: data: a string in quotes is wanted; this is the number 12`},
 		{"bare port", "listen: 4318\n", `f.yaml:1:9: listen: a string in quotes is wanted; this is the number 4318`},

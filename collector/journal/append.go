@@ -217,7 +217,7 @@ func (j *Journal) leadLocked(w *waiter) {
 			j.changedLocked()
 		}
 		j.total += n
-		if r := j.o.RetainBytes; r > 0 && j.total > r && len(j.segs) > 1 && j.segs[0].settled {
+		if j.overLocked() && len(j.segs) > 1 && j.segs[0].settled {
 			wake(j.kick)
 		}
 		j.counters.Appends += uint64(g.batches)

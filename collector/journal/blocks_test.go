@@ -282,6 +282,9 @@ func (m *mixed) checkBlocks(mem *disktest.Mem) {
 			}
 			blocks, _, err := recordlog.ParseBlocks(h, frame[frameHeaderSize:])
 			for _, k := range blocks {
+				if k.Len == 0 {
+					continue
+				}
 				found[k.Tenant] += uint64(k.Records)
 				data, err := k.Of(frame[frameHeaderSize:])
 				testkit.OK(m.t, err)
@@ -422,7 +425,7 @@ func TestTenantReadsItsBlocks(t *testing.T) {
 		}
 	}
 	nobody := "nobody"
-	if n := read(&nobody); n > all/15 {
+	if n := read(&nobody); n > all/100 {
 		t.Errorf("%d of %d bytes were read for a tenant without lines", n, all)
 	}
 }

@@ -25,8 +25,12 @@ type Options struct {
 	SegmentBytes  int64         // a segment is sealed at this size; 0: 128 MiB
 	MaxGroupBytes int           // lines in one frame, unless a single line is larger; 0: 1 MiB
 	MaxBytes      int64         // of all segments together, then ErrFull; 0: unlimited
-	RetainBytes   int64         // oldest sealed segments are deleted beyond this; 0: kept
+	RetainBytes   int64         // of the files: oldest sealed segments are deleted beyond this; 0: kept. Those that wait to be packed count only beyond twice this
 	RetainAge     time.Duration // sealed segments last written longer ago are deleted; 0: kept
+
+	// Tenants have limits of their own, which delete their oldest blocks: see Retention.
+	// They need Pack.
+	Tenants map[string]Retention
 
 	Pack bool // rewrite sealed segments with zstd, in the background; both kinds are read in any case
 
@@ -54,6 +58,13 @@ type End struct {
 	Next uint64 // no record had this offset yet
 }
 
+// Retention is what a tenant keeps in packed segments. What of it goes is its part of a
+// segment.
+type Retention struct {
+	Bytes int64         // of its blocks as they are stored; 0: no limit of its own
+	Age   time.Duration // since the last write to their segment; 0: RetainAge. It may be more: the segment then stays, without the blocks of others
+}
+
 // maxKeys bounds Options.MaxKeys and what Open reads of keys.
 const maxKeys = 100_000_000
 
@@ -61,6 +72,8 @@ func (o *Options) check() error {
 	switch {
 	case o.SegmentBytes < 0 || o.MaxGroupBytes < 0 || o.MaxBytes < 0 || o.RetainBytes < 0 || o.RetainAge < 0 || o.MaxKeys < 0 || o.KeyAge < 0 || o.Scrub < 0:
 		return errors.New("journal options: a size, number or age is negative; use 0 for the default")
+	case len(o.Tenants) > 0 && !o.Pack:
+		return errors.New("journal options: Tenants have limits, and without Pack there are no blocks of a tenant")
 	case o.MaxGroupBytes > recordlog.MaxBody:
 		return fmt.Errorf("journal options: MaxGroupBytes %d is above the format's limit of %d", o.MaxGroupBytes, recordlog.MaxBody)
 	}

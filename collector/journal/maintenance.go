@@ -17,7 +17,7 @@ func wake(c chan<- struct{}) {
 // maintain seals retired segments and applies retention until stop is closed.
 func (j *Journal) maintain() {
 	var tick <-chan time.Time
-	if age := j.o.RetainAge; age > 0 {
+	if age := j.leastAge(); age > 0 {
 		t := time.NewTicker(min(max(age/10, 10*time.Millisecond), time.Hour))
 		defer t.Stop()
 		tick = t.C
@@ -36,6 +36,9 @@ func (j *Journal) maintain() {
 		}
 		j.settleAll()
 		j.deleteOld(time.Now(), 0)
+		if len(j.o.Tenants) > 0 {
+			wake(j.kickPacker)
+		}
 		j.saveManifest(false)
 	}
 }
@@ -49,7 +52,7 @@ func (j *Journal) retireAged(now time.Time) {
 	aged := false
 	if n := len(j.segs); n > 0 {
 		s := j.segs[n-1]
-		aged = s.end > s.first && now.Sub(s.begun) > j.o.RetainAge
+		aged = s.end > s.first && now.Sub(s.begun) > j.leastAge()
 	}
 	next := j.next
 	j.mu.Unlock()
@@ -82,13 +85,32 @@ func (j *Journal) deleteOldest(now time.Time, need int64) bool {
 		return false
 	}
 	s := j.segs[0]
-	keep := j.o.RetainBytes
-	if j.o.MaxBytes > 0 {
-		keep = min(keep, j.o.MaxBytes)
+	over := j.overLocked() || j.o.RetainBytes > 0 && j.o.MaxBytes > 0 && j.total+need > j.o.MaxBytes
+	age := j.ageLocked(s)
+	aged := age > 0 && now.Sub(s.written) > age
+	return (over || aged) && j.removeOldestLocked(s)
+}
+
+// overLocked reports whether the files have more than RetainBytes. Segments that wait to be
+// packed do not count, as long as all have no more than twice as much.
+func (j *Journal) overLocked() bool {
+	r := j.o.RetainBytes
+	if r == 0 || j.total <= r || !j.o.Pack {
+		return r > 0 && j.total > r
 	}
-	over := j.o.RetainBytes > 0 && j.total+need > keep
-	aged := j.o.RetainAge > 0 && now.Sub(s.written) > j.o.RetainAge
-	if !s.settled || !over && !aged || j.holderLocked(s) != nil {
+	waiting := int64(0)
+	for i := len(j.segs) - 1; i >= 0 && !j.segs[i].packed; i-- {
+		if s := j.segs[i]; s.retired && !s.unpackable {
+			waiting += s.bytesLocked()
+		}
+	}
+	return j.total-min(waiting, r) > r
+}
+
+// removeOldestLocked removes s, the oldest segment, if it may be removed. The caller holds
+// deleting. It releases mu meanwhile.
+func (j *Journal) removeOldestLocked(s *segment) bool {
+	if !s.settled || j.holderLocked(s) != nil {
 		return false
 	}
 	ext := extOpen

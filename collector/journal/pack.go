@@ -25,17 +25,31 @@ var errNotSmaller = errors.New("packed, it would not be smaller")
 // packAll packs sealed segments, the oldest first, until stop is closed.
 func (j *Journal) packAll() {
 	for {
-		for s := j.nextUnpacked(); s != nil; s = j.nextUnpacked() {
-			err := j.pack(s)
+		for {
+			s, due := j.nextUnpacked(), map[string]bool(nil)
+			work, what := j.pack, "pack segment"
+			if s == nil {
+				s, due = j.nextDue(time.Now())
+				work, what = func(s *segment) error { return j.drop(s, due) }, "delete a tenant's blocks of segment"
+			}
+			if s == nil {
+				break
+			}
+			err := work(s)
 			if errors.Is(err, os.ErrClosed) {
 				return
 			}
 			j.mu.Lock()
-			s.unpackable = err != nil
+			if due == nil {
+				s.unpackable = err != nil
+			} else if err != nil {
+				s.droppable = time.Now().Add(dropRetry)
+			}
 			if err != nil && !errors.Is(err, errNotSmaller) && !s.gone {
-				j.noteLocked(fmt.Errorf("pack segment %s, which stays as it is: %w", segmentName(s.first, ""), err))
+				j.noteLocked(fmt.Errorf("%s %s, which stays as it is: %w", what, segmentName(s.first, ""), err))
 			}
 			j.mu.Unlock()
+			wake(j.kick) // it may count for retention now
 		}
 		select {
 		case <-j.kickPacker:
@@ -69,7 +83,7 @@ func (j *Journal) pack(s *segment) error {
 		err = errNotSmaller
 	}
 	if err == nil {
-		err = j.comparePacked(s, p, path)
+		err = j.comparePacked(p, path)
 	}
 	if err == nil {
 		err = j.swap(s, p, path)
@@ -101,11 +115,15 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 	}
 	before, after := s.bytesLocked(), p.size+p.footer
 	j.total -= before - after
-	j.counters.PackedSegments++
-	j.counters.PackedFrom += uint64(before)
-	j.counters.PackedTo += uint64(after)
+	if s.packed {
+		j.counters.DroppedRecords += p.dropped
+	} else {
+		j.counters.PackedSegments++
+		j.counters.PackedFrom += uint64(before)
+		j.counters.PackedTo += uint64(after)
+	}
 	s.size, s.footer, s.marks, s.packed, s.created = p.size, p.footer, p.marks, true, p.created
-	s.tenants = p.summary.foot.Tenants
+	s.takeTenantsLocked(&p.summary.foot)
 	j.changedLocked()
 	if p.from <= s.first && p.next >= s.end {
 		s.minTime, s.maxTime, s.timed = p.min, p.max, true
@@ -115,7 +133,7 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 
 type packer struct {
 	dst    disk.File
-	enc    *zstd.Encoder
+	enc    *zstd.Encoder   // nil: blocks are copied
 	h      recordlog.Frame // of the frame being gathered
 	keys   []byte
 	bytes  int // of lines
@@ -137,6 +155,8 @@ type packer struct {
 	from, next uint64 // offsets
 	min, max   int64
 	sum        uint32 // CRC-32C of all lines
+	dropped    uint64 // records
+	damaged    uint64 // records of blocks that are damaged, and copied as they are
 }
 
 // packBlock is the lines of one tenant in the frame being gathered.
@@ -148,20 +168,7 @@ type packBlock struct {
 
 // writePacked copies the records of s to a new durable file. It takes at most half of a
 // processor.
-func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer, err error) {
-	var w walker
-	w.Open(src, j.path(s.first, extSealed), s.size)
-	sh, err := w.FileHeader(recordlog.JournalSegment)
-	if err != nil {
-		return nil, err
-	}
-	sh.Flags |= flagPacked
-	sh.Created = time.Now().UnixNano()
-	dst, err := recordlog.Create(j.fs, path, sh)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, dst.Close()) }()
+func (j *Journal) writePacked(s *segment, src disk.File, path string) (*packer, error) {
 	// The least level packs lines almost as well as the next one, in 0.6 of the time. A
 	// frame has its own checksum.
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
@@ -171,7 +178,32 @@ func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer
 		return nil, err
 	}
 	defer enc.Close()
-	p = &packer{dst: dst, enc: enc, index: make(map[string]int), created: sh.Created, size: segmentHeaderSize, from: math.MaxUint64, min: math.MaxInt64, max: math.MinInt64}
+	return j.rewrite(s, src, path, func(p *packer, h *recordlog.Frame, body []byte, plain *[]byte) error {
+		p.enc = enc
+		lines, err := linesOf(h, body, plain)
+		if err != nil {
+			return err
+		}
+		return p.add(h, body[:h.KeysLen], lines)
+	})
+}
+
+// rewrite makes a new durable file of the records of s. add adds the frames of src to it.
+func (j *Journal) rewrite(s *segment, src disk.File, path string, add func(p *packer, h *recordlog.Frame, body []byte, plain *[]byte) error) (p *packer, err error) {
+	var w walker
+	w.Open(src, j.path(s.first, extSealed), s.size)
+	sh, err := w.FileHeader(recordlog.JournalSegment)
+	if err != nil {
+		return nil, err
+	}
+	sh.Flags |= flagPacked
+	sh.Created = max(time.Now().UnixNano(), s.created+1) // by which a reader tells the files apart
+	dst, err := recordlog.Create(j.fs, path, sh)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dst.Close()) }()
+	p = &packer{dst: dst, index: make(map[string]int), created: sh.Created, size: segmentHeaderSize, from: math.MaxUint64, min: math.MaxInt64, max: math.MinInt64}
 	p.h.ID, p.summary = sh.ID, newSummary(sh.ID, s.first)
 	p.summary.packed = true
 	if err := w.each(j.pause, func(h *recordlog.Frame, frame []byte) error {
@@ -181,12 +213,7 @@ func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer
 		if what := h.Unknown(); what != "" {
 			return fmt.Errorf("a frame has %s", what)
 		}
-		body := frame[frameHeaderSize:]
-		lines, err := linesOf(h, body, &w.plain)
-		if err != nil {
-			return err
-		}
-		return p.add(h, body[:h.KeysLen], lines)
+		return add(p, h, frame[frameHeaderSize:], &w.plain)
 	}); err != nil {
 		return nil, err
 	}
@@ -342,7 +369,7 @@ func (p *packer) write() error {
 }
 
 // comparePacked reads the copy back before it becomes the only one.
-func (j *Journal) comparePacked(s *segment, p *packer, path string) error {
+func (j *Journal) comparePacked(p *packer, path string) error {
 	f, err := j.fs.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return err
@@ -353,19 +380,19 @@ func (j *Journal) comparePacked(s *segment, p *packer, path string) error {
 	if _, err := w.FileHeader(recordlog.JournalSegment); err != nil {
 		return err
 	}
-	sum := uint32(0)
+	sum, records := uint32(0), uint64(0)
 	if err := w.each(j.pause, func(h *recordlog.Frame, frame []byte) error {
 		return w.framesOf(h, frame[frameHeaderSize:], func(f Frame, lost string) error {
-			if lost != "" {
-				return errors.New(lost)
+			if lost == "" {
+				records += uint64(f.Records)
+				sum = recordlog.Extend(sum, f.Lines)
 			}
-			sum = recordlog.Extend(sum, f.Lines)
 			return nil
 		})
 	}); err != nil {
 		return err
 	}
-	if sum != p.sum {
+	if p.enc != nil && sum != p.sum || records != p.summary.foot.Records-p.damaged {
 		return errors.New("the copy is not the same")
 	}
 	return nil

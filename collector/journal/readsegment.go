@@ -45,6 +45,16 @@ func (r *Reader) enter() (bool, error) {
 		j.mu.Unlock()
 		return false, r.gap(s.first, reason)
 	}
+	if r.tenant != nil && s.packed && !s.listed {
+		j.mu.Unlock()
+		j.list(s)
+		return true, nil
+	}
+	if r.tenant != nil && !s.hasLocked(*r.tenant) {
+		r.next = s.end
+		j.mu.Unlock()
+		return true, nil
+	}
 	if s.retired && s.timed && (s.maxTime < r.minTime || s.minTime > r.maxTime) {
 		r.next = s.end
 		j.mu.Unlock()

@@ -222,7 +222,9 @@ func (s *segment) take(foot *recordlog.Footer) {
 }
 
 func (s *segment) takeMarksLocked(foot *recordlog.Footer) {
-	s.tenants = foot.Tenants
+	if s.packed {
+		s.takeTenantsLocked(foot)
+	}
 	s.marks = make(marks, len(foot.Marks))
 	for i, m := range foot.Marks {
 		s.marks[i] = mark{m.First, m.Pos}

@@ -165,8 +165,8 @@ func floorDiv(a, b int64) int64 {
 func (s *summary) end(keys []keyed, written time.Time) []byte {
 	s.flush()
 	f := &s.foot
-	if len(f.Tenants) == 1 && f.Tenants[0].Name == "" {
-		f.Tenants = nil // no frame has blocks
+	if len(f.Tenants) == 1 && f.Tenants[0].Name == "" && f.Records > 0 {
+		f.Tenants = nil
 	}
 	var section []byte
 	for i := range keys {

@@ -56,7 +56,10 @@ type segment struct {
 	renaming   bool               // its file is about to get its last name
 	marks      marks              // of its file
 	created    int64              // the time in the header of its file
-	tenants    []recordlog.Tenant // of its file's footer, once it was read
+	listed     bool               // packed, and tenants are known
+	tenants    []recordlog.Tenant // whose records are in its file, while listed
+	others     bool               // it may have records of tenants that are not in tenants
+	droppable  time.Time          // when dropping blocks is tried again
 }
 
 // mark means that a frame with the first offset begins at pos.

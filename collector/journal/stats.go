@@ -26,8 +26,9 @@ type Stats struct {
 	PackedFrom       uint64 // bytes of them before
 	PackedTo         uint64 // bytes of them afterwards
 	DeletedSegments  uint64 // by retention
-	DeletedRecords   uint64 // by retention
 	ScrubbedSegments uint64 // read again
+	DeletedRecords   uint64 // by retention, with their segments
+	DroppedRecords   uint64 // by the retention of their tenants, from segments that stay
 	Gaps             uint64 // that readers met
 	MissedRecords    uint64 // in those gaps, summed over readers
 

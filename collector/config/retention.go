@@ -1,0 +1,64 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// TenantLimit is what one tenant keeps in the journal; 0: as the journal does.
+type TenantLimit struct {
+	RetainSize Size
+	RetainAge  time.Duration
+}
+
+// TenantLimits returns the limits in Tenants, by name. The error is Errors.
+func (j *Journal) TenantLimits() (map[string]TenantLimit, error) {
+	if j.Tenants == nil {
+		return nil, nil
+	}
+	const section = "journal.tenants"
+	var list Errors
+	fail := func(n *yaml.Node, key, format string, args ...any) {
+		list = append(list, &Error{File: j.Tenants.File, Line: n.Line, Column: n.Column, Key: key, Message: fmt.Sprintf(format, args...)})
+	}
+	limits := make(map[string]TenantLimit)
+	if j.Tenants.Node.Kind != yaml.MappingNode {
+		fail(j.Tenants.Node, section, "names of tenants are wanted, each with retain_size or retain_age; this is %s", describe(j.Tenants.Node))
+		return nil, list
+	}
+	for k, v := range pairs(j.Tenants.Node) {
+		key := join(section, k.Value)
+		if _, twice := limits[k.Value]; twice || v.Kind != yaml.MappingNode {
+			fail(k, key, "wanted once, with retain_size or retain_age below it")
+			continue
+		}
+		var c Config // has the two settings of the whole journal
+		for k, v := range pairs(v) {
+			err := fmt.Errorf("unknown key; known are retain_size and retain_age")
+			if k.Value == "retain_size" || k.Value == "retain_age" {
+				err = c.Set(join("journal", k.Value), v.Value)
+			}
+			if err != nil {
+				fail(k, join(key, k.Value), "%v", err)
+			}
+		}
+		limits[k.Value] = TenantLimit{c.Journal.RetainSize, c.Journal.RetainAge}
+	}
+	if len(list) > 0 {
+		return nil, list
+	}
+	return limits, nil
+}
+
+// pairs yields the keys and values of a mapping.
+func pairs(m *yaml.Node) func(yield func(k, v *yaml.Node) bool) {
+	return func(yield func(k, v *yaml.Node) bool) {
+		for i := 0; i+1 < len(m.Content); i += 2 {
+			if !yield(m.Content[i], m.Content[i+1]) {
+				return
+			}
+		}
+	}
+}
