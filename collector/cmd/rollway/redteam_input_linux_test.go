@@ -474,8 +474,8 @@ func TestRedteamTerminal(t *testing.T) {
 	for range rounds {
 		for _, args := range [][]string{
 			{"query", ""}, {"query", "-json", ""}, {"query", "-last", "100", ""}, {"query", "\x1b[31K(\u202e"}, {"cat", a.data}, {"cat", "-json", a.data}, {"cat", segment[0]}, {"verify", a.data}, {"reconcile", a.data},
-			{"serve", "-config", evil}, {"check", "-config", evil}, {"send", evil + "\x1b]0;x\x07"}, {"\x1b[2J"}, {"help", "\u202e"}, {"plan", "-from", evil}, {"clients"}, {"rejected"}, {"replay", "-dry-run", filepath.Join(a.data, "rejected", "rejected.ndjson")},
-			{"replay", filepath.Join(a.data, "rejected", "rejected.ndjson")}, {"recover", evil},
+			{"serve", "-config", evil}, {"check", "-config", evil}, {"send", evil + "\x1b]0;x\x07"}, {"\x1b[2J"}, {"help", "\u202e"}, {"plan", "-from", evil}, {"clients"}, {"rejected"}, {"replay", "-dry-run", filepath.Join(a.data, "rejected")},
+			{"replay", filepath.Join(a.data, "rejected")}, {"recover", evil},
 		} {
 			switch args[0] {
 			case "query", "clients", "rejected", "reconcile", "replay":
