@@ -1,15 +1,12 @@
 package deadletter
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -439,81 +436,4 @@ func (s *Store) lose(g *group, seg *segment, reason string) {
 	s.growLocked(g, -s.cost(seg.size))
 	s.stats.Kept -= seg.events
 	s.stats.Dropped[reason] += seg.events
-}
-
-// recover finds out what the folder has.
-func (s *Store) recover() error {
-	if info, err := os.Lstat(s.dir); err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is no folder: move it away", s.dir)
-	}
-	if err := s.fs.MkdirAll(s.dir, 0o750); err != nil {
-		return err
-	}
-	entries, err := s.fs.List(s.dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries { // of each group the oldest first
-		group, _, ok := parseName(e.Name)
-		if !ok {
-			continue
-		}
-		seg := &segment{name: e.Name}
-		if err := s.scan(seg); err != nil {
-			s.onError(fmt.Errorf("a file of dead letters is left alone: %w", err))
-			continue
-		}
-		if seg.size == 0 {
-			continue
-		}
-		principal, reason, _ := strings.Cut(group, ".")
-		g := s.group(principal, reason)
-		g.segs = append(g.segs, seg)
-		s.growLocked(g, s.cost(seg.size))
-		s.stats.Start += seg.events
-		s.stats.Kept += seg.events
-	}
-	for s.total > s.max && s.evict("", 0) {
-	}
-	return nil
-}
-
-// scan counts the events of a file, and cuts a last line that was not finished.
-func (s *Store) scan(seg *segment) (err error) {
-	f, err := s.fs.OpenFile(s.path(seg), os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	size, err := f.Size()
-	if err != nil {
-		return err
-	}
-	in := bufio.NewReaderSize(io.NewSectionReader(f, 0, size), 64<<10)
-	pos := int64(0)
-	for count, begins := uint64(0), true; ; {
-		piece, err := in.ReadSlice('\n')
-		pos += int64(len(piece))
-		if begins {
-			_, count, _ = parseHead(piece)
-		}
-		if begins = bytes.HasSuffix(piece, []byte("\n")); begins {
-			seg.events += count
-			seg.size = pos
-		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil && err != bufio.ErrBufferFull {
-			return err
-		}
-	}
-	switch {
-	case seg.size == 0:
-		return s.fs.Remove(s.path(seg))
-	case seg.size < size:
-		s.onError(fmt.Errorf("%s: %d bytes of an unfinished line are cut", s.path(seg), size-seg.size))
-		return f.Truncate(seg.size)
-	}
-	return nil
 }
