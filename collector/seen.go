@@ -14,8 +14,11 @@ import (
 	"github.com/rollway/rollway/internal/promtext"
 )
 
-// Seen is called by a receiver with what came of its request.
-func (w *answerWriter) Seen(s clients.Seen, from receiver.Sender) { w.seen, w.from = s, from }
+// Seen is what a receiver is to fill in about its request.
+func (w *answerWriter) Seen(from receiver.Sender) *clients.Seen {
+	w.from = from
+	return &w.seen
+}
 
 // sawRequest counts a request once it is answered.
 func (c *Collector) sawRequest(now time.Time, endpoint string, sw *answerWriter, r *http.Request) {

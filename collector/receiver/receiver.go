@@ -70,7 +70,7 @@ type Options struct {
 	Log *slog.Logger // default: none
 
 	// Seen gets what came on connections and in datagrams. That of a request gets its
-	// ResponseWriter, if it has a method Seen(clients.Seen, Sender). Default: nobody.
+	// ResponseWriter, if it has a method Seen(Sender) *clients.Seen. Default: nobody.
 	Seen func(clients.Seen)
 }
 

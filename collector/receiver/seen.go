@@ -34,16 +34,16 @@ func (w *workspace) seen(err error) clients.Seen {
 
 // seenRequest tells rw, if it wants to know, what came of a request.
 func (w *workspace) seenRequest(rw http.ResponseWriter, f failure) {
-	seer, is := rw.(interface{ Seen(clients.Seen, Sender) })
+	seer, is := rw.(interface{ Seen(Sender) *clients.Seen })
 	if !is {
 		return
 	}
-	s := w.seen(nil)
-	s.Requests, s.Refused, s.Text = 1, clients.Reason(f.code), f.text
-	if w.batch.Withholds() && s.Rejected > 0 {
+	s, b := seer.Seen(w.sender), &w.batch
+	s.Requests, s.Events, s.Rejected, s.Bytes = 1, b.Records+b.RejectedTotal+b.DroppedTotal, b.RejectedTotal, w.wire.n
+	s.Refused, s.Text = clients.Reason(f.code), f.text
+	if b.Withholds() && s.Rejected > 0 {
 		s.Text = "withheld, as rules redact events"
 	}
-	seer.Seen(s, w.sender)
 }
 
 // turnAway logs and tells why a connection ends.
