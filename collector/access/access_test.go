@@ -29,6 +29,7 @@ func TestLoad(t *testing.T) {
   durability: synced
   bytes_per_second: 10MiB
   events_per_second: 5000
+  weight: 3
 - name: other
   secret_sha256: "%x"
 `, one, sha256.Sum256([]byte(two)))
@@ -43,10 +44,10 @@ func TestLoad(t *testing.T) {
 	if a == nil || b == nil || len(k.Tokens()) != 2 {
 		t.Fatal("a token is not found")
 	}
-	if a.Name != "checkout" || a.Tenant() != "shop" || !a.May(Read) || !a.May(Write) || a.Durability() != "synced" || a.Extras() == nil {
+	if a.Name != "checkout" || a.Tenant() != "shop" || !a.May(Read) || !a.May(Write) || a.Durability() != "synced" || a.Extras() == nil || a.Weight() != 3 {
 		t.Errorf("the first is %+v", a)
 	}
-	if b.Name != "other" || b.May(Read) || !b.May(Write) || b.Durability() != "" || len(b.Extras().AppendTo(nil)) > 0 {
+	if b.Name != "other" || b.May(Read) || !b.May(Write) || b.Durability() != "" || b.Weight() != 1 || len(b.Extras().AppendTo(nil)) > 0 {
 		t.Errorf("the second is %+v", b)
 	}
 	for _, secret := range []string{"", "x", one + "0", strings.ToUpper(one), one[:15]} {
@@ -79,6 +80,7 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		{"- name: a\n  secret: \"" + one + "\"\n  may: []", "of no use"},
 		{"- name: a\n  secret: \"" + one + "\"\n  durability: best", "buffered or synced"},
 		{"- name: a\n  secret: \"" + one + "\"\n  events_per_second: -1", "a number above 0"},
+		{"- name: a\n  secret: \"" + one + "\"\n  weight: 0", "a number from 1 to 1000"},
 		{"- name: a\n  secret: \"" + one + "\"\n  tenant: [x]", "a value is wanted"},
 		{"- name: a\n  secret: [" + one + "]", "a string in quotes is wanted"},
 		{"- name: \"" + one + "\n", "not valid YAML"},

@@ -99,7 +99,7 @@ func (c *Controller) OfAddr(addr netip.Addr) *Principal {
 	return p
 }
 
-// network is the address that stands for all of which one client may have many.
+// network returns addr, or the address of its /64: one client may have all of those.
 func network(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	if addr.Is6() {
@@ -131,7 +131,7 @@ func (c *Controller) findLocked(id identity) *Principal {
 // Resource returns the resource of a kind.
 func (c *Controller) Resource(k Kind) *Resource { return &c.resources[k] }
 
-// A Resource is something of which a number is used at a time. It is safe for concurrent
+// A Resource is a number of something, such as bytes, that principals share. It is safe for concurrent
 // use once its limit is set.
 type Resource struct {
 	kind  Kind

@@ -47,6 +47,7 @@ type Turn struct {
 	held    bool
 	begun   time.Time // zero: nobody was waiting yet
 	charged bool      // p has paid for a slice
+	fresh   bool      // p had used less than others when it was to wait
 	ready   chan struct{}
 	next    *Turn // of p
 }
@@ -108,7 +109,9 @@ func (c *CPU) await(t *Turn) {
 	c.queueLocked(t)
 	c.mu.Unlock()
 	<-t.ready
-	t.letOthers()
+	if !t.fresh {
+		t.letOthers()
+	}
 }
 
 // letOthers lets the other goroutines that can run do so before a slice: their work is short,
@@ -178,11 +181,12 @@ func (c *CPU) queueLocked(t *Turn) {
 		t.ready = make(chan struct{}, 1)
 	}
 	p := &t.p.turns
-	if p.first != nil {
+	if t.fresh = false; p.first != nil {
 		p.last.next, p.last = t, t
 		return
 	}
 	p.first, p.last = t, t
+	t.fresh = p.tag < c.virtual
 	p.tag = max(p.tag, c.virtual)
 	heap.Push(&c.queue, t.p)
 }

@@ -127,7 +127,7 @@ func (l *Limit) admit(c *Conn) bool {
 	l.addLocked(c)
 	l.mu.Unlock()
 	if loser != nil {
-		loser.Conn.Close() // whoever reads from it closes it, too
+		loser.Conn.Close() // the goroutine that reads from it then closes it
 	}
 	return true
 }
