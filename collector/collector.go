@@ -115,6 +115,7 @@ func (c *Collector) report() {
 		c.logFinding(f)
 	}
 	c.warnOpen()
+	c.warnFiles(c.config)
 }
 
 func (c *Collector) logFinding(f journal.Finding) { c.log.Warn("journal: "+f.String(), "file", f.File) }

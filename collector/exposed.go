@@ -1,6 +1,15 @@
 package collector
 
-import "net"
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/secrets"
+	"github.com/rollway/rollway/internal/disk"
+)
 
 // warnOpen says what is missing where the network can reach the collector.
 func (c *Collector) warnOpen() {
@@ -27,6 +36,25 @@ func (c *Collector) warnOpen() {
 			c.log.Warn("NOT ENCRYPTED: logs can be read on their way to this address; use tls://", "setting", e.key, "address", e.addr.String())
 		}
 	}
+}
+
+// warnFiles says which files other users of the machine can read or change.
+func (c *Collector) warnFiles(cfg config.Config) {
+	for _, text := range FileWarnings(cfg) {
+		c.log.Warn("OPEN TO OTHER USERS: " + text)
+	}
+}
+
+// FileWarnings returns a sentence for each file or folder that cfg names and that other
+// users of the machine can read or change, though they should not.
+func FileWarnings(cfg config.Config) []string {
+	list := secrets.Exposed(cfg)
+	for _, dir := range []string{cfg.Data, JournalFolder(cfg.Data), filepath.Join(cfg.Data, "rejected")} {
+		if may := disk.OthersMay(dir); strings.Contains(may, "write") {
+			list = append(list, fmt.Sprintf("data: other users of this machine can write to %s, and forge what is stored: chmod o= %s", dir, dir))
+		}
+	}
+	return list
 }
 
 // reachable reports whether other machines can reach a.

@@ -541,7 +541,7 @@ func TestSecurityThatCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	writeFile(t, file, "nothing of use")
 	for want, change := range map[string]func(*config.Config){
-		"open tokens":                func(c *config.Config) { c.Access.Tokens = file + ".none" },
+		"read tokens":                func(c *config.Config) { c.Access.Tokens = file + ".none" },
 		"a list of tokens is wanted": func(c *config.Config) { c.Access.Tokens = file },
 		"tls.cert " + file:           func(c *config.Config) { c.TLS.Cert, c.TLS.Key = file, file },
 		"must be set together":       func(c *config.Config) { c.TLS.Cert = file },

@@ -123,6 +123,7 @@ func (c *Collector) Reload(cfg config.Config) error {
 	}
 	c.enforce(next)
 	c.warnOpen()
+	c.warnFiles(cfg)
 	return nil
 }
 

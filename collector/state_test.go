@@ -171,7 +171,7 @@ func TestReloadSaysWhy(t *testing.T) {
 		{"a token's value", func(*config.Config) {
 			writeFile(t, cfg.Access.Tokens, "- name: a\n  secret: \"0123456789abcdef\"\n  events_per_second: many\n")
 		}, []string{cfg.Access.Tokens + ":3:", "events_per_second: a number above 0"}},
-		{"no tokens", func(c *config.Config) { c.Access.Tokens = filepath.Join(dir, "none") }, []string{"open tokens", filepath.Join(dir, "none")}},
+		{"no tokens", func(c *config.Config) { c.Access.Tokens = filepath.Join(dir, "none") }, []string{"read tokens", filepath.Join(dir, "none")}},
 		{"a rule", func(c *config.Config) {
 			c.Rules = withEnrichment(t, "rules:\n- redact: {key: a}\n- redact: {match: '('}\n").Rules
 		}, []string{"f.yaml:3:", "rules.redact.match"}},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // minSecret is how many bytes a secret has at least, so that nobody guesses it.
@@ -41,12 +41,7 @@ const maxFile = 4 << 20
 // What is wrong is told with its line, all of it at once, as config.Errors;
 // no secret is ever part of it.
 func Load(path string) (*Keyring, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open tokens: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	text, err := disk.ReadConfig(path, maxFile+1)
 	if err != nil {
 		return nil, fmt.Errorf("read tokens: %w", err)
 	}

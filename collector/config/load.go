@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -13,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // An Error is one thing wrong in a file.
@@ -61,12 +62,7 @@ const maxFile = 1 << 20
 // value of the wrong type or out of range, and a contradiction are errors; the
 // error is then of type Errors and lists all of them, each with its line.
 func Load(path string) (Config, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return Default(), fmt.Errorf("open configuration: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	text, err := disk.ReadConfig(path, maxFile+1)
 	if err != nil {
 		return Default(), fmt.Errorf("read configuration: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"unsafe"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/rollway/rollway/collector/forwarded"
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // networks tells by an address what the narrowest network that holds it adds.
@@ -199,7 +199,7 @@ func (n *networks) name(name string) {
 // networkFile reads a CSV file: a line of names, the first of them network,
 // and a line for each network. An empty field adds nothing.
 func (l *loader) networkFile(table *networks, at *yaml.Node, key, by string) error {
-	f, err := os.Open(at.Value)
+	f, err := disk.OpenConfig(at.Value)
 	if err != nil {
 		return err
 	}

@@ -14,14 +14,52 @@ import (
 
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/receiver/forward"
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // maxSecret is the longest secret in bytes; a longer file is a mistake.
 const maxSecret = 4 << 10
 
+// maxConfig bounds what is read of a file.
+const maxConfig = 4 << 20
+
+// keyPair is tls.LoadX509KeyPair for files of a configuration.
+func keyPair(cert, key string) (tls.Certificate, error) {
+	c, err := disk.ReadConfig(cert, maxConfig)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	k, err := disk.ReadConfig(key, maxConfig)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(c, k)
+}
+
+// Exposed returns a sentence for each file of secrets in cfg that other users can read or
+// write.
+func Exposed(cfg config.Config) (list []string) {
+	for _, f := range []struct{ key, path string }{
+		{"access.tokens", cfg.Access.Tokens},
+		{"tls.key", cfg.TLS.Key},
+		{"forward.shared_key_file", cfg.Forward.SharedKeyFile},
+		{"forward.users_file", cfg.Forward.UsersFile},
+		{"kafka.password_file", cfg.Kafka.PasswordFile},
+		{"kafka.tls_key", cfg.Kafka.TLSKey},
+	} {
+		if f.path == "" {
+			continue
+		}
+		if may := disk.OthersMay(f.path); may != "" {
+			list = append(list, fmt.Sprintf("%s: other users of this machine can %s %s: chmod o= %s", f.key, may, f.path, f.path))
+		}
+	}
+	return list
+}
+
 // secretFile reads the secret in a file: its text without a line end.
 func secretFile(key, path string) (string, error) {
-	b, err := os.ReadFile(path)
+	b, err := disk.ReadConfig(path, maxConfig)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", key, err)
 	}
@@ -58,7 +96,7 @@ func Forward(cfg config.Forward) (*forward.Security, error) {
 
 // readUsers reads lines USER:PASSWORD.
 func readUsers(key, path string) (map[string]string, error) {
-	b, err := os.ReadFile(path)
+	b, err := disk.ReadConfig(path, maxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
@@ -96,7 +134,7 @@ func KafkaTLS(k config.Kafka) (*tls.Config, error) {
 		}
 	}
 	if k.TLSCert != "" {
-		cert, err := tls.LoadX509KeyPair(k.TLSCert, k.TLSKey)
+		cert, err := keyPair(k.TLSCert, k.TLSKey)
 		if err != nil {
 			return nil, fmt.Errorf("kafka.tls_cert %s with kafka.tls_key %s: %w", k.TLSCert, k.TLSKey, err)
 		}
@@ -124,7 +162,7 @@ func TLS(cfg config.TLS) (*tls.Config, error) {
 	if cfg.Cert == "" {
 		return nil, nil
 	}
-	cert, err := tls.LoadX509KeyPair(cfg.Cert, cfg.Key)
+	cert, err := keyPair(cfg.Cert, cfg.Key)
 	if err != nil {
 		return nil, fmt.Errorf("tls.cert %s with tls.key %s: %w", cfg.Cert, cfg.Key, err)
 	}
@@ -147,7 +185,7 @@ var HTTPVersions = []string{"h2", "http/1.1", "http/1.0"}
 // authorities reads the certificates of a file in PEM; key is the setting that
 // names it.
 func authorities(key, path string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(path)
+	pem, err := disk.ReadConfig(path, maxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}

@@ -38,14 +38,23 @@ func OpenData(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return Real{Owned: true}.openRegular(openFile, name, flag, perm)
 }
 
-// ReadConfig reads at most limit bytes of a file that a configuration names. Links are
-// followed. It must be a regular file of root or this process's user.
-func ReadConfig(name string, limit int64) ([]byte, fs.FileInfo, error) {
+// OthersMay returns what users who are neither the owner nor of the group of the file or
+// folder may do with it: "read", "write", "read and write" or "". Windows tells nothing.
+func OthersMay(name string) string {
+	info, err := os.Stat(name)
+	if err != nil || runtime.GOOS == "windows" {
+		return ""
+	}
+	return [...]string{0: "", 2: "write", 4: "read", 6: "read and write"}[info.Mode().Perm()&6]
+}
+
+// OpenConfig opens a file that a configuration names, to read it. Links are followed. It
+// must be a regular file of root or this process's user.
+func OpenConfig(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|nonBlock, 0)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	defer f.Close() // only read from
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = notFile(name, info.Mode(), nil)
@@ -54,10 +63,20 @@ func ReadConfig(name string, limit int64) ([]byte, fs.FileInfo, error) {
 		err = refuseOwner(name, info, false)
 	}
 	if err != nil {
-		return nil, nil, err
+		f.Close()
+		return nil, err
 	}
-	b, err := io.ReadAll(io.LimitReader(f, limit))
-	return b, info, err
+	return f, nil
+}
+
+// ReadConfig returns at most limit bytes of a file as by OpenConfig.
+func ReadConfig(name string, limit int64) ([]byte, error) {
+	f, err := OpenConfig(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read from
+	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // openRegular opens a regular file with open, and leaves anything else alone.

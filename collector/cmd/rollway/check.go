@@ -53,6 +53,9 @@ func setupCheck(flags *flag.FlagSet) action {
 		if err != nil {
 			return sayConfigErrors(c, "check", err)
 		}
+		for _, text := range collector.FileWarnings(cfg) {
+			c.say("warning: %s", text)
+		}
 		_, err = fmt.Fprintf(c.stdout, "OK %s\n\n# in force:\n%s", *path, cfg.YAML())
 		return err
 	}
