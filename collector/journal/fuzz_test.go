@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
@@ -28,7 +29,7 @@ func FuzzSegment(f *testing.F) {
 	h.Keys, h.KeysLen = 1, h.BodyLen
 	h.Put(keys[segmentHeaderSize:][:h.Size()])
 	newer = recordlogtest.WithChecksums(newer)
-	for _, seed := range [][]byte{whole, whole[:64], whole[:100], whole[64:], append(whole[:len(whole):len(whole)], whole[64:]...), newer, keys, nil, make([]byte, 500)} {
+	for _, seed := range [][]byte{packedBlocks(f, nil), packedBlocks(f, map[string]bool{"shop": true}), whole, whole[:64], whole[:100], whole[64:], append(whole[:len(whole):len(whole)], whole[64:]...), newer, keys, nil, make([]byte, 500)} {
 		for n := range 4 {
 			f.Add(seed, n&1 != 0, n&2 != 0)
 		}
@@ -88,4 +89,26 @@ func FuzzSegment(f *testing.F) {
 			next += uint64(fr.Records)
 		}
 	})
+}
+
+// packedBlocks is a segment of few records, packed into blocks of tenants, without those due.
+func packedBlocks(f *testing.F, due map[string]bool) []byte {
+	mem := disktest.NewMem()
+	j, err := Open("/j", Options{Disk: mem, SegmentBytes: 1000})
+	testkit.OK(f, err)
+	defer j.Close()
+	for n := range 12 {
+		mustAppend(f, j, Batch{Lines: []byte(tenantLine(n, []string{"shop", "", "bank"}[n%3], 10)), Records: 1})
+	}
+	for j.nextRetired() != nil {
+		time.Sleep(time.Millisecond)
+	}
+	s := j.nextUnpacked()
+	testkit.OK(f, j.pack(s))
+	if due != nil {
+		testkit.OK(f, j.drop(s, due))
+	}
+	b, err := mem.ReadFile(seg0)
+	testkit.OK(f, err)
+	return b
 }

@@ -3,6 +3,7 @@ package journal
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 // appendUntilKilled appends from four goroutines and prints "first records"
 // for each acknowledged batch, one write(2) a line.
 func appendUntilKilled(dir string) {
-	j, err := Open(dir, Options{SegmentBytes: 64 << 10})
+	j, err := Open(dir, Options{SegmentBytes: 64 << 10, Pack: true, Tenants: map[string]Retention{"t3": {Bytes: 2000}}})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return
@@ -43,7 +44,7 @@ func appendUntilKilled(dir string) {
 			for i := 0; ; i++ {
 				b := Batch{Records: 1 + rng.IntN(20), MaxTime: 1, Synced: i%16 == 0}
 				for r := range b.Records {
-					b.Lines = fmt.Appendf(b.Lines, `{"msg":"%d.%d.%d %s"}`+"\n", p, i, r, strings.Repeat("x", rng.IntN(300)))
+					b.Lines = fmt.Appendf(b.Lines, `{"msg":"%d.%d.%d %s","attrs":{"tenant":"t%d"}}`+"\n", p, i, r, strings.Repeat("x", rng.IntN(300)), p)
 				}
 				first, err := j.Append(context.Background(), b)
 				if err != nil {
@@ -127,8 +128,20 @@ func TestKill(t *testing.T) {
 	found := map[uint64]string{}
 	r := j.NewReader(0)
 	defer r.Close()
+	dropped := 0
 	for {
 		f, ok, err := r.TryNext()
+		var gap *Gap
+		if errors.As(err, &gap) && gap.Retention {
+			for o := gap.From; o < gap.To; o++ {
+				if id, ok := acked[o]; ok && !strings.HasPrefix(id, "3.") {
+					t.Fatalf("seed %d: offset %d, acknowledged as %q, was deleted by the retention of another tenant", seed, o, id)
+				}
+				delete(acked, o)
+				dropped++
+			}
+			continue
+		}
 		testkit.OK(t, err)
 		if !ok {
 			break
@@ -146,7 +159,7 @@ func TestKill(t *testing.T) {
 	if err != nil || len(rep.Damage(0)) > 0 || rep.Records != int64(len(found)) {
 		t.Fatalf("Audit: %+v, %v", rep, err)
 	}
-	t.Logf("%d records acknowledged, %d found in %d segments, %d tails cut", len(acked), len(found), len(rep.List), torn)
+	t.Logf("%d records acknowledged, %d deleted by retention, %d found in %d segments, %d tails cut", len(acked), dropped, len(found), len(rep.List), torn)
 	if len(acked) == 0 {
 		t.Fatal("nothing was acknowledged")
 	}

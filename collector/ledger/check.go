@@ -64,8 +64,12 @@ func (e *Events) counts(of string) []Check {
 // deleted some meanwhile.
 func (l *Ledger) Records(a *journal.AuditReport, first uint64) []Check {
 	from := max(l.Start, first)
+	gone := ""
+	if a.Deleted > 0 {
+		gone = fmt.Sprintf(", with %d in all that tenants' retention has deleted", a.Deleted)
+	}
 	list := []Check{
-		check("stored since the start = records found", l.Next-min(from, l.Next), a.Count(from, l.Next), 0, fmt.Sprintf("at offsets %d to %d", from, l.Next)),
+		check("stored since the start = records found", l.Next-min(from, l.Next), a.Count(from, l.Next), 0, fmt.Sprintf("at offsets %d to %d", from, l.Next)+gone),
 		check("kept from before = records found", max(l.Start, first)-first, a.Count(first, l.Start), 0, fmt.Sprintf("at offsets %d to %d", first, l.Start)),
 	}
 	if l.Ended {
