@@ -289,13 +289,11 @@ func underAttack(t *testing.T, a *target, d time.Duration, tokens string, kinds 
 // redteamTime is how long an attack lasts that is timed.
 const redteamTime = 6 * time.Second
 
-func attackTime(t *testing.T) time.Duration {
-	return time.Duration(testkit.Rounds(t, testkit.Redteam, 1000, int(redteamTime/time.Millisecond))) * time.Millisecond
-}
+func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // TestRedteamAttack attacks from eight addresses.
 func TestRedteamAttack(t *testing.T) {
-	d := attackTime(t)
+	d := millis(testkit.Rounds(t, testkit.Redteam, 1000, int(redteamTime.Milliseconds())))
 	sets := [][]string{allAttacks}
 	if d == redteamTime {
 		for _, kind := range allAttacks {
@@ -309,7 +307,7 @@ func TestRedteamAttack(t *testing.T) {
 
 // TestRedteamAttackTLS is the same within TLS.
 func TestRedteamAttackTLS(t *testing.T) {
-	d := attackTime(t)
+	d := millis(testkit.Rounds(t, testkit.Redteam, 1000, int(redteamTime.Milliseconds())))
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	writeCertificate(t, 1, cert, key)
@@ -321,7 +319,7 @@ func TestRedteamAttackTLS(t *testing.T) {
 
 // TestRedteamAttackTokens attacks with tokens of eight tenants from the victim's address.
 func TestRedteamAttackTokens(t *testing.T) {
-	d := attackTime(t)
+	d := millis(testkit.Rounds(t, testkit.Redteam, 1000, int(redteamTime.Milliseconds())))
 	var list, secrets bytes.Buffer
 	for i := range 8 {
 		secret := strings.Repeat(string(rune('a'+i)), 20)
