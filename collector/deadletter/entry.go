@@ -141,7 +141,7 @@ func (l *Entry) setTexts(of *normalize.DeadLetter, batch *normalize.Batch) {
 	}
 }
 
-// parseHead returns the count and the id at the beginning of a line; false if it is none.
+// parseHead returns the count and the id at the beginning of a line, and whether it has them.
 func parseHead(line []byte) (id string, count uint64, ok bool) {
 	if len(line) < headSize || string(line[:7]) != `{"id":"` || string(line[countAt:countValueAt]) != `"count":` {
 		return "", 0, false

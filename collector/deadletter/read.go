@@ -209,7 +209,7 @@ func Mark(fsys disk.FS, at Place) (err error) {
 		return fmt.Errorf("mark a dead letter: %w", err)
 	}
 	if _, _, ok := parseHead(head); !ok {
-		return fmt.Errorf("mark a dead letter: %s is no file of a collector's folder %q", at.File, "rejected")
+		return fmt.Errorf("mark a dead letter: no dead letter of a collector begins at byte %d of %s", at.Pos, at.File)
 	}
 	_, err = f.WriteAt([]byte("true "), at.Pos+replayedAt)
 	return err

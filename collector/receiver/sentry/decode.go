@@ -214,7 +214,7 @@ var otherTypes = []string{
 	"metric_buckets", "metric_meta", "security", "raw_security", "nel", "form_data", "unreal_report",
 }
 
-// typeOf returns the type of an item, "other" if it is none of otherTypes.
+// typeOf returns the type of an item, "other" if otherTypes does not list it.
 func typeOf(kind []byte) string {
 	for _, t := range otherTypes {
 		if kind != nil && jsonwalk.Equal(kind, t) {
