@@ -35,7 +35,7 @@ func TestFilesOpenToOthers(t *testing.T) {
 	if !strings.Contains(r.log.String(), "can read and write "+cfg.Access.Tokens) {
 		t.Errorf("after a reload:\n%s", r.log.String())
 	}
-	// What is no file is an error, and not waited for.
+	// A FIFO is an error, and not waited for.
 	testkit.OK(t, os.Remove(cfg.Access.Tokens))
 	testkit.OK(t, syscall.Mkfifo(cfg.Access.Tokens, 0o600))
 	if err := CheckFiles(cfg); err == nil || !strings.Contains(err.Error(), "a FIFO") {

@@ -206,7 +206,7 @@ func TestRejectedAPI(t *testing.T) {
 	}
 }
 
-// A file or a link in the place of the folder is not written to: the start says what is
+// A file or a link instead of the folder is not written to: the start says what is
 // there.
 func TestRejectedFolder(t *testing.T) {
 	for _, make := range []func(path string) error{

@@ -47,7 +47,7 @@ func (c *Collector) sawRequest(now time.Time, endpoint string, sw *answerWriter,
 	c.clients.Add(now, s)
 }
 
-// otherPath is the endpoint of all that is none.
+// otherPath is the endpoint of requests for paths that do not exist.
 const otherPath = "other"
 
 // key is what may be a secret in a path, where some protocols have it.

@@ -222,7 +222,7 @@ var forgedMessages = []string{
 	`<14>tenant: b`,
 }
 
-// Whatever a sender writes, by any receiver and whoever it is, an event has the tenant of
+// Whatever any sender writes, by any receiver, an event has the tenant of
 // the token or of the address, or none: what a sender calls tenant is another attribute.
 func TestTenantIsOurs(t *testing.T) {
 	for name, rules := range map[string]string{"no rules": "", "careless rules": careless} {

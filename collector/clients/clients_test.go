@@ -52,8 +52,8 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// However many addresses a network has, others keep their entries; and whoever had a
-// request accepted keeps its own before addresses that were only turned away.
+// However many addresses a network has, others keep their entries; and a client that
+// had a request accepted keeps its entry before addresses that were only turned away.
 func TestNoNetworkPushesOutOthers(t *testing.T) {
 	table := New(slog.New(slog.DiscardHandler))
 	for i := range 10 {

@@ -2,8 +2,8 @@
 // again.
 //
 //  1. [Store.Add] copies what is kept and returns: one goroutine writes it, for a quarter
-//     of the time at most. Between them wait 4 MiB at most, of which no principal takes so
-//     much that a newcomer has no share; what has no room there is dropped.
+//     of the time at most. Between them wait 4 MiB at most, and no principal takes so much
+//     that a newcomer has no share; what has no room there is dropped.
 //  2. Events that are alike (of one principal, receiver, reason, text and context) are one
 //     dead letter with a count, as long as it is among the newest ones of its principal
 //     and reason, and of this process.

@@ -85,8 +85,8 @@ func keyOf(o *Origin, l *normalize.DeadLetter, batch *normalize.Batch) key {
 	return key(h.Sum(b[:0])[:len(key{})])
 }
 
-// nameOf returns what stands for a principal in the name of a file: what can be read of
-// it, and a hash.
+// nameOf returns the part of a file's name that tells the principal: its readable
+// characters and a hash.
 func nameOf(principal string) string {
 	text := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

@@ -314,14 +314,14 @@ func TestDropHeld(t *testing.T) {
 	testkit.OK(t, j.Close())
 }
 
-// RetainBytes counts files as they are packed: while the packer is behind, the backlog does
+// RetainBytes counts files as they are packed: while the packer is late, the backlog does
 // not count, up to as much again; MaxBytes counts all.
 func TestRetainPackedBytes(t *testing.T) {
 	for _, row := range []struct {
 		name     string
 		max      int64
 		records  int
-		kept     bool // all of the history, while the packer is behind
+		kept     bool // all of the history, while the packer is late
 		ceiling  int64
 		complete bool // afterwards too
 	}{

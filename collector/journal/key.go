@@ -59,9 +59,10 @@ type keyed struct {
 func (j *Journal) keyTime() int64 { return j.opened.Add(time.Since(j.opened)).UnixNano() }
 
 // AppendKeyed is Append for a batch that its sender may send again. While the key is
-// remembered (Options.MaxKeys, of which the oldest of the owner with the most goes first, and Options.KeyAge), also after a restart, the batch is stored
-// once, and later ones get the receipt of the first, even if more or fewer of the same
-// events became records. One that comes while the first is being stored waits for it. The
+// remembered, also after a restart, the batch is stored once, and later ones get the
+// receipt of the first, even if more or fewer of the same events became records. Keys are
+// remembered for Options.KeyAge; beyond Options.MaxKeys the oldest of the owner with the
+// most goes first. One that comes while the first is being stored waits for it. The
 // key of a batch that was not stored is forgotten. A batch with another number of events
 // fails with [ErrKeyReused]. A batch of events without a record is not stored, and gets an
 // empty receipt unless its key is remembered. An empty key does not count.

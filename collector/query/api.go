@@ -22,7 +22,7 @@ import (
 type Options struct {
 	Admission *admission.Controller // shares queries, tails and processors; default: one of the API's own
 
-	MaxQueries   int           // queries at a time, of which one principal gets two thirds; more are refused; default 12
+	MaxQueries   int           // queries at a time; one principal gets two thirds of them, more are refused; default 12
 	MaxTails     int           // tails at a time, likewise; default 150
 	MaxLast      int           // most lines that last= may ask for; default 100,000
 	MaxLastBytes int           // most bytes of lines that last= may hold in memory; default 64 MiB

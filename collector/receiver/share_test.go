@@ -11,7 +11,7 @@ import (
 )
 
 // TCP connections that stall in the middle of long lines cannot take what
-// HTTP needs: they share half of the budget, of which one peer gets two thirds.
+// HTTP needs: they share half of the budget, and one peer gets two thirds of that.
 func TestTCPLeavesHalfOfTheBudget(t *testing.T) {
 	const event = 64 << 10
 	r := newReceiver(t, &memory{}, Options{Limits: normalize.Limits{MaxEventBytes: event}, MaxUnpacked: 256 << 10, InFlight: 1 << 20})

@@ -62,8 +62,8 @@ var forgeries = []string{
 }
 
 // TestRedteamTenants sends events that name another tenant, by every receiver, with a token
-// that has a tenant, with one that has none, and without any where none is asked for. Whoever
-// reads as tenant b finds what tenant b has sent, and nothing else: lines, dead letters,
+// that has a tenant, with one that has none, and without any where none is asked for. A
+// reader of tenant b finds what tenant b has sent, and nothing else: lines, dead letters,
 // counts or metrics.
 func TestRedteamTenants(t *testing.T) {
 	rounds := testkit.Rounds(t, testkit.Redteam, 1, 20)

@@ -48,8 +48,8 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// appendEscaped appends p as a terminal may get it. It returns how much of p that is:
-// not a character or a color at its end of which a part is missing.
+// appendEscaped appends p as a terminal may get it. It returns how many bytes of p it has
+// appended: an incomplete character or color at the end of p is left.
 func appendEscaped(dst, p []byte, colors bool) (_ []byte, n int) {
 	for n < len(p) {
 		r, size := utf8.DecodeRune(p[n:])
