@@ -96,6 +96,10 @@ func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	writeAnswer(rw, code, f.close && req.ProtoMajor < 2, w.answer)
 }
 
+// smallBody is the length of a body that is decoded without waiting for a turn: that takes no
+// longer than the rest of its request.
+const smallBody = 1 << 10
+
 // outcome says how a request ended.
 type outcome struct {
 	code     int
@@ -118,7 +122,9 @@ func (r *endpoint) handle(rw http.ResponseWriter, w *workspace, req *http.Reques
 	r.chargeSpare(w)
 	f = r.read(rw, w, req, encoding)
 	if f.code == 0 {
-		w.turn.Begin()
+		if len(w.buf) > smallBody {
+			w.turn.Begin()
+		}
 		f = r.decode(w, req)
 		w.account()
 	}
