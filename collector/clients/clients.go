@@ -20,7 +20,7 @@ type Seen struct {
 	Token    string      // its name; "": none
 	Tenant   string      // whose events they are; "": nobody's in particular
 	Receiver string      // an endpoint or a protocol: one of few
-	Header   http.Header // of the request, for its User-Agent; nil: there is none
+	Header   http.Header // of the request, for its User-Agent; may be nil
 
 	Requests         int // 1 for a request, a datagram, or the beginning of a connection
 	Events, Rejected int // Events include the others
