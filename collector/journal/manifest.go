@@ -258,7 +258,7 @@ func (j *Journal) compare(m, ends *manifest, leap bool) error {
 	if n := len(j.segs); n > 0 {
 		last = int64(j.segs[n-1].first)
 		if f := ends.lostOldest(j.segs[0].first); f.From < f.To {
-			if retains := j.o.RetainBytes > 0 || j.o.RetainAge > 0; retains && !ends.closed {
+			if retains := j.o.RetainBytes > 0 || j.o.RetainAge > 0 || len(j.o.Tenants) > 0; retains && !ends.closed {
 				f.Kind, f.Detail = recordlog.Deleted, "the oldest: by retention just before the process ended, or by hand"
 			}
 			j.find(f)

@@ -44,8 +44,13 @@ func TestTakenAway(t *testing.T) {
 			mustAppend(t, j, synced(0, 2))
 			path := filepath.Join(dir, segmentName(0, extOpen))
 			testkit.OK(t, take(path))
-			if _, err := j.Append(t.Context(), synced(2, 1)); !errors.Is(err, ErrNotSynced) || !errors.Is(err, ErrTakenAway) {
+			_, err := j.Append(t.Context(), synced(2, 1))
+			if !errors.Is(err, ErrTakenAway) {
 				t.Fatalf("a synced batch: %v", err)
+			}
+			stored := 2
+			if errors.Is(err, ErrNotSynced) { // else maintenance has looked before
+				stored = 3
 			}
 			if _, err := j.Append(t.Context(), lines(3, 1)); !errors.Is(err, ErrTakenAway) || errors.Is(err, ErrNotSynced) {
 				t.Fatalf("a buffered batch: %v", err)
@@ -57,14 +62,14 @@ func TestTakenAway(t *testing.T) {
 			if len(found) != 1 || found[0].Kind != recordlog.Gone {
 				t.Errorf("findings %v", found)
 			}
-			mustAppend(t, j, synced(3, 1))
-			if offsets, gaps := readAll(t, j); !slices.Equal(offsets, upTo(4)) || len(gaps) > 0 {
+			mustAppend(t, j, synced(stored, 1))
+			if offsets, gaps := readAll(t, j); !slices.Equal(offsets, upTo(uint64(stored)+1)) || len(gaps) > 0 {
 				t.Errorf("read %v, gaps %v", offsets, gaps)
 			}
 			testkit.OK(t, j.Close())
 			again := mustOpen(t, dir, Options{})
 			defer again.Close()
-			if offsets, gaps := readAll(t, again); !slices.Equal(offsets, upTo(4)) || len(gaps) > 0 {
+			if offsets, gaps := readAll(t, again); !slices.Equal(offsets, upTo(uint64(stored)+1)) || len(gaps) > 0 {
 				t.Errorf("after a restart: read %v, gaps %v", offsets, gaps)
 			}
 		})
