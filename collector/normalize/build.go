@@ -370,11 +370,18 @@ func (b *Builder) before() {
 	if b.place == nowhere {
 		panic("normalize: Builder: a value without a place")
 	}
-	if n := b.n; n.ev.fault != ok || len(b.text) > b.value+n.limits.MaxEventBytes || !n.roomFor(len(b.text)) {
-		b.fail(tooLarge)
+	if n := b.n; n.ev.fault != ok || len(b.text) > n.body.granted {
+		b.check()
 	}
 	if b.level > 0 {
 		b.comma()
+	}
+}
+
+// check makes the event a rejected one if it is too large or there is no room for it.
+func (b *Builder) check() {
+	if n := b.n; n.ev.fault != ok || len(b.text) > b.value+n.limits.MaxEventBytes || !n.moreRoom(len(b.text)) {
+		b.fail(tooLarge)
 	}
 }
 

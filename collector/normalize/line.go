@@ -1,6 +1,7 @@
 package normalize
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
@@ -82,12 +83,11 @@ func (n *Normalizer) appendLine(dst *Batch) {
 func (n *Normalizer) lineSize() int {
 	const names = 256 // of slots, with time, level, and ids in their longer form
 	size := names + len(n.attrs)
-	for key := keyMsg; key < numSlots; key++ {
-		if n.ev.filled&(1<<key) != 0 {
-			size += n.ev.slots[key].Len()
-		} else if n.defaulted&(1<<key) != 0 {
-			size += len(n.defaults.slots[key])
-		}
+	for m := n.ev.filled >> keyMsg << keyMsg; m != 0; m &= m - 1 {
+		size += n.ev.slots[bits.TrailingZeros16(m)].Len()
+	}
+	for m := n.defaulted &^ n.ev.filled; m != 0; m &= m - 1 {
+		size += len(n.defaults.slots[bits.TrailingZeros16(m)])
 	}
 	return size
 }

@@ -209,7 +209,7 @@ func (n *Normalizer) Line(dst *Batch, line []byte, received time.Time) error {
 }
 
 func (n *Normalizer) begin(dst *Batch, b []byte, received time.Time) {
-	n.body = body{dst: dst, granted: max(freeScratch, dst.scratch/scratchTimes), received: received, first: dst.Events(), dirty: !utf8.Valid(b), escapes: b == nil || bytes.IndexByte(b, '\\') >= 0, all: b}
+	n.body = body{dst: dst, granted: min(max(freeScratch, dst.scratch/scratchTimes), n.limits.MaxEventBytes), received: received, first: dst.Events(), dirty: !utf8.Valid(b), escapes: b == nil || bytes.IndexByte(b, '\\') >= 0, all: b}
 	n.body.seen.line = 1
 }
 
@@ -228,6 +228,12 @@ func (n *Normalizer) end() {
 // Drop throws the scratch memory of n away.
 func (n *Normalizer) Drop() {
 	n.attrs, n.unquote, n.builder.text, n.names.text, n.names.try, n.scratch = nil, nil, nil, nil, nil, Scratch{}
+}
+
+// Kept is how many bytes n keeps between calls.
+func (n *Normalizer) Kept() int {
+	s := &n.scratch
+	return cap(n.attrs) + cap(n.unquote) + cap(n.builder.text) + cap(n.names.text) + cap(n.names.try) + cap(s.A) + cap(s.B) + cap(s.Text) + cap(s.Path) + cap(s.Template)
 }
 
 // Memory returns all bytes that n keeps between calls, for those that check that

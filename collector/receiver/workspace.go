@@ -179,10 +179,7 @@ const spareBuffers = 64 << 10
 // sender that needs none of them. If they would take from the budget's second half, w
 // drops them.
 func (r *Receiver) chargeSpare(w *workspace) {
-	spare := int64(0)
-	for _, b := range w.Memory() {
-		spare += int64(cap(b))
-	}
+	spare := int64(cap(w.buf) + cap(w.batch.Lines) + cap(w.packed) + cap(w.answer) + cap(w.note) + w.norm.Kept())
 	if spare <= spareBuffers || r.memory.Used()+spare <= r.memory.Limit()/2 && r.acquire(w, spare) {
 		return
 	}
