@@ -96,10 +96,6 @@ func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	writeAnswer(rw, code, f.close && req.ProtoMajor < 2, w.answer)
 }
 
-// smallBody is the length of a body that is decoded without waiting for a turn: that takes no
-// longer than the rest of its request.
-const smallBody = 1 << 10
-
 // outcome says how a request ended.
 type outcome struct {
 	code     int
@@ -122,9 +118,7 @@ func (r *endpoint) handle(rw http.ResponseWriter, w *workspace, req *http.Reques
 	r.chargeSpare(w)
 	f = r.read(rw, w, req, encoding)
 	if f.code == 0 {
-		if len(w.buf) > smallBody {
-			w.turn.Begin()
-		}
+		w.turn.Begin()
 		f = r.decode(w, req)
 		w.account()
 	}
