@@ -150,16 +150,13 @@ func (b *Batch) seal() bool {
 		b.taken += cap(b.Lines)
 		b.Lines = append(make([]byte, 0, max(chunkBytes, len(rest))), rest...)
 	} else {
-		p := <-packers()
-		p.out = p.enc.EncodeAll(part, p.out[:0])
-		fits := b.ask(b.memory() + len(p.out))
-		if fits {
-			c.Bytes, c.Packed = bytes.Clone(p.out), true
-		}
-		packers() <- p
-		if !fits {
+		if !b.take(len(part) + len(part)/64 + 64) { // which may wait, so it holds no packer
 			return false
 		}
+		p := <-packers()
+		p.out = p.enc.EncodeAll(part, p.out[:0])
+		c.Bytes, c.Packed = bytes.Clone(p.out), true
+		packers() <- p
 		b.taken += len(c.Bytes)
 		b.Lines = b.Lines[:copy(b.Lines, rest)]
 	}
