@@ -98,6 +98,7 @@ type Batch struct {
 
 	room     Room // who is asked beyond free; nil: nobody
 	free     int  // bytes that may be taken up without asking
+	start    int  // free, before anything was asked for
 	scratch  int  // bytes that were asked for the Normalizer
 	overflow bool // room has refused
 }

@@ -41,7 +41,9 @@ type Room interface {
 // what comes is counted only, as Overflowed tells. Of lines that are more than what is
 // free and some MiB, full chunks are packed: those that repeat what events share take up
 // little.
-func (b *Batch) Within(room Room, free int) { b.room, b.free = room, free }
+func (b *Batch) Within(room Room, free int) {
+	b.room, b.free, b.start = room, free, free
+}
 
 // Overflowed reports whether the batch was refused room, see Within.
 func (b *Batch) Overflowed() bool { return b.overflow }
@@ -142,7 +144,7 @@ func (b *Batch) seal() bool {
 	}
 	rest := b.Lines[len(part):]
 	c := Chunk{Bytes: part, Size: len(part), Records: bytes.Count(part, newline)}
-	if b.raw+cap(b.Lines) <= rawBytes || b.memory()+chunkBytes <= b.free {
+	if b.raw+cap(b.Lines) <= rawBytes || b.room == nil || b.memory()+chunkBytes <= b.start {
 		if !b.take(chunkBytes) {
 			return false
 		}
