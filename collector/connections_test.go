@@ -236,3 +236,24 @@ func TestLastRequestOfKeptConnections(t *testing.T) {
 		})
 	}
 }
+
+// A connection on which the rest of a body does not arrive makes room for a newcomer.
+func TestSlowBodiesMakeRoom(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Limits.MaxConns = 2
+	r := run(t, cfg)
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}
+	for range 2 {
+		c, err := d.Dial("tcp", r.Addr().String())
+		if err != nil {
+			t.Skipf("this machine has no second address: %v", err)
+		}
+		defer c.Close()
+		io.WriteString(c, "POST /api/logs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{\"msg\":\"the rest of it never comes")
+	}
+	const body = 2 * (100 + 1) // bytes of the budget
+	eventually(t, func() bool { return r.Stats().Receive.InFlight >= 2*body })
+	if resp, text := keep(t, r.Addr()).ask(t, "POST", "/api/logs", `{"msg":"x"}`); resp.StatusCode != 200 {
+		t.Errorf("the newcomer is told %d %s", resp.StatusCode, text)
+	}
+}

@@ -151,13 +151,18 @@ func (r *Resource) Used() int64 { return r.used.Load() }
 // Acquire takes n for p. It takes nothing and returns false if there are not as many, or
 // if p would have more than its share.
 func (r *Resource) Acquire(p *Principal, n int64) bool {
-	free := r.limit - r.used.Add(n)
 	mine := p.used[r.kind].Add(n)
-	if free >= 0 && (mine <= 2*free*p.weight.Load() || mine == n) { // who has nothing may take what there is
-		return true
+	for {
+		used := r.used.Load() // without n: others are not to find less than there is
+		free := r.limit - used - n
+		if free < 0 || mine > 2*free*p.weight.Load() && mine != n { // who has nothing may take what there is
+			p.used[r.kind].Add(-n)
+			return false
+		}
+		if r.used.CompareAndSwap(used, used+n) {
+			return true
+		}
 	}
-	r.Release(p, n)
-	return false
 }
 
 // Release gives back n that p has taken.

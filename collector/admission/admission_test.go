@@ -194,3 +194,31 @@ func TestTimeByWeight(t *testing.T) {
 		}
 	})
 }
+
+// Who asks for more than there is takes nothing from others, not even for a moment.
+func TestRefusedAcquireTakesNothing(t *testing.T) {
+	c := New()
+	r := c.Resource(Memory)
+	r.SetLimit(100)
+	greedy, modest := c.Named("greedy", 1), c.Named("modest", 1)
+	var end atomic.Bool
+	var asking sync.WaitGroup
+	for range 2 {
+		asking.Go(func() {
+			for !end.Load() {
+				if r.Acquire(greedy, 200) {
+					t.Error("more than there is")
+				}
+			}
+		})
+	}
+	for range 200_000 {
+		if !r.Acquire(modest, 1) {
+			t.Error("the modest one is refused")
+			break
+		}
+		r.Release(modest, 1)
+	}
+	end.Store(true)
+	asking.Wait()
+}

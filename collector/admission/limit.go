@@ -147,10 +147,10 @@ func (l *Limit) loserLocked(p *Principal) *Conn {
 	}
 	var slow *Conn
 	for c := range l.of[largest] {
-		if c.active.Load() == 0 {
+		switch active := c.active.Load(); {
+		case active == 0:
 			return c
-		}
-		if c.arriving.Load() {
+		case c.arriving.Load() >= active:
 			slow = c
 		}
 	}
@@ -219,11 +219,11 @@ type Conn struct {
 	named    *Principal                // by a proxy, which payer is or was; guarded by limit.mu
 	over     bool                      // it is beyond the limit
 	gone     bool                      // it counts no more; guarded by limit.mu
+	closed   bool                      // Close was called; guarded by limit.mu
 	answered bool                      // it was refused, or a probe was; guarded by limit.mu
 
 	active   atomic.Int32 // requests that are being worked on
-	arriving atomic.Bool  // one of them has not arrived
-	close    sync.Once
+	arriving atomic.Int32 // those of them that have not arrived
 }
 
 func (l *Limit) newConn(c net.Conn) *Conn {
@@ -263,21 +263,10 @@ func (c *Conn) Answer(probe bool) {
 func (c *Conn) Begin() { c.active.Add(1) }
 func (c *Conn) End()   { c.active.Add(-1) }
 
-// Await tells that the peer is to send something: the rest of a request, or whatever it
-// likes. Arrived ends that.
-func (c *Conn) Await(rest bool) {
-	if rest {
-		c.arriving.Store(true)
-	} else {
-		c.active.Store(0)
-	}
-}
-
-// Arrived tells that something has come of what Await has told of.
-func (c *Conn) Arrived() {
-	c.arriving.Store(false)
-	c.active.CompareAndSwap(0, 1)
-}
+// Await tells that a request that is worked on waits for the peer to send the rest of it,
+// and Arrived that something has come.
+func (c *Conn) Await()   { c.arriving.Add(1) }
+func (c *Conn) Arrived() { c.arriving.Add(-1) }
 
 // Charge has the connection count for p, the sender of its last request.
 func (c *Conn) Charge(p *Principal) {
@@ -315,7 +304,7 @@ func (c *Conn) Client(addr netip.Addr) *Principal {
 	before := c.named
 	c.named = p
 	c.chargeLocked(p)
-	if c.gone {
+	if c.closed { // and has given up the one before
 		before, c.named = p, nil
 	}
 	c.limit.mu.Unlock()
@@ -327,17 +316,17 @@ func (c *Conn) Client(addr netip.Addr) *Principal {
 
 // Close implements net.Conn.
 func (c *Conn) Close() error {
-	c.close.Do(func() {
-		c.limit.mu.Lock()
-		c.limit.removeLocked(c)
-		named := c.named
-		c.named = nil
-		c.limit.mu.Unlock()
+	c.limit.mu.Lock()
+	first, named := !c.closed, c.named
+	c.closed, c.named = true, nil
+	c.limit.removeLocked(c)
+	c.limit.mu.Unlock()
+	if named != nil {
+		c.limit.controller.Release(named)
+	}
+	if first {
 		c.limit.controller.Release(c.addr)
-		if named != nil {
-			c.limit.controller.Release(named)
-		}
-	})
+	}
 	return c.Conn.Close()
 }
 

@@ -3,6 +3,7 @@ package admission
 import (
 	"io"
 	"net"
+	"net/netip"
 	"testing"
 	"time"
 )
@@ -105,7 +106,7 @@ func TestNewcomer(t *testing.T) {
 		}
 	}
 	refused("127.0.0.1")
-	many[2].Await(true)
+	many[2].Await()
 	many[1].End()
 	for _, loser := range []int{1, 2} {
 		if dialFrom(t, "127.0.0.1", l); (<-accepted).Principal().String() != "127.0.0.1" {
@@ -255,4 +256,29 @@ func TestAwaitNone(t *testing.T) {
 	<-done
 	admit()
 	l.AwaitNone(time.Nanosecond)
+}
+
+// A connection that has lost its place gives back the clients that its proxy has named.
+func TestClientAfterEviction(t *testing.T) {
+	c := New()
+	limit := c.NewLimit(2, 0)
+	l := limit.Listener(listen(t), nil)
+	accepted := accepting(l)
+	dialFrom(t, "127.0.0.1", l)
+	dialFrom(t, "127.0.0.1", l)
+	many := []*Conn{<-accepted, <-accepted}
+	for _, conn := range many {
+		conn.Client(netip.MustParseAddr("192.0.2.1"))
+	}
+	dialFrom(t, "127.0.0.2", l)
+	newcomer := <-accepted
+	for _, conn := range many {
+		conn.Client(netip.MustParseAddr("192.0.2.2"))
+		conn.Close()
+		conn.Client(netip.MustParseAddr("192.0.2.3"))
+	}
+	newcomer.Close()
+	if s := limit.Stats(); s.Evicted != 1 || s.Open != 0 || len(c.principals) != 0 {
+		t.Errorf("%+v, %d principals", s, len(c.principals))
+	}
 }

@@ -157,7 +157,7 @@ func (b *Batch) seal() bool {
 		}
 		p := <-packers()
 		p.out = p.enc.EncodeAll(part, p.out[:0])
-		c.Bytes, c.Packed = bytes.Clone(p.out), true
+		c.Bytes, c.Packed = append(make([]byte, 0, len(p.out)), p.out...), true // cut gives back its capacity
 		packers() <- p
 		b.taken += len(c.Bytes)
 		b.Lines = b.Lines[:copy(b.Lines, rest)]

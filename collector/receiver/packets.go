@@ -182,6 +182,7 @@ func (s *packets) storePart(p *part) {
 		}
 		s.r.opts.Log.Error("datagrams failed", "panic", cause, "stack", string(debug.Stack()))
 		s.r.count.add(func(s *Stats) { s.Panics++ })
+		s.space.turn.End()
 		s.fail()
 		s.space.batch.Reset()
 	}()

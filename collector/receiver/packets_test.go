@@ -9,7 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/normalize"
 )
 
@@ -184,5 +186,34 @@ func TestPacketsDropped(t *testing.T) {
 	s := r.Stats()
 	if s.DatagramsDropped == 0 || s.Stored+s.DatagramsDropped != sent || s.Datagrams != s.Stored {
 		t.Errorf("%d sent, %+v", sent, s)
+	}
+}
+
+// panics is a protocol that fails on each datagram.
+type panics struct{ perDatagram }
+
+func (panics) DecodePacket(*Chunk) { panic("the datagram is on fire") }
+
+// A panic does not keep the turn on a processor.
+func TestPacketsGiveBackTheTurn(t *testing.T) {
+	r := newReceiver(t, &memory{}, Options{})
+	to, stop := servePackets(t, r, panics{}, 0)
+	defer stop()
+	fmt.Fprint(dialUDP(t, to), "{}")
+	waitFor(t, "the panic", func() bool { return r.Stats().Panics == 1 })
+	begun := make(chan struct{})
+	go func() {
+		defer close(begun)
+		for range runtime.GOMAXPROCS(0) {
+			var turn admission.Turn
+			turn.Use(r.opts.Admission.CPU, r.nobody)
+			turn.Begin()
+			defer turn.End()
+		}
+	}()
+	select {
+	case <-begun:
+	case <-time.After(10 * time.Second):
+		t.Error("a turn is missing")
 	}
 }

@@ -39,33 +39,27 @@ type Sender interface {
 // admit finds out who sends req and whether it may.
 func (r *endpoint) admit(w *workspace, req *http.Request) failure {
 	w.policy = r.backend.Policy()
-	conn := admission.ConnOf(req.Context())
-	if w.policy.Admit == nil {
-		if conn != nil {
-			w.charge(conn.Client(w.client(req)))
+	w.conn = admission.ConnOf(req.Context())
+	var sender Sender
+	if w.policy.Admit != nil {
+		var err error
+		if sender, err = w.policy.Admit(req); err != nil {
+			f := failure{code: http.StatusForbidden, close: true, text: err.Error()}
+			if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
+				f.code = refusal.Code
+			}
+			return f
 		}
-		return failure{}
-	}
-	sender, err := w.policy.Admit(req)
-	if err != nil {
-		f := failure{code: http.StatusForbidden, close: true, text: err.Error()}
-		if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
-			f.code = refusal.Code
-		}
-		return f
-	}
-	w.sender = sender
-	switch {
-	case sender != nil:
-		w.charge(sender.Principal())
-		if conn != nil {
-			conn.Charge(w.principal)
-		}
-	case conn != nil:
-		w.charge(conn.Client(w.client(req)))
 	}
 	if sender == nil {
+		if w.conn != nil {
+			w.charge(w.conn.Client(w.client(req)))
+		}
 		return failure{}
+	}
+	w.setSender(sender)
+	if w.conn != nil {
+		w.conn.Charge(w.principal)
 	}
 	if wait := sender.Wait(time.Now()); wait > 0 {
 		return failure{code: http.StatusTooManyRequests, close: req.ContentLength != 0, wait: wait,

@@ -33,6 +33,7 @@ type stream struct {
 
 // serve reads until the connection or ctx ends.
 func (s *stream) serve() {
+	s.conn.Begin()
 	s.space.dropBuffers() // the pool's may be larger than a connection is worth
 	if !s.grow(min(firstRead, s.maxFrame)) {
 		return
@@ -51,9 +52,7 @@ func (s *stream) serve() {
 		}
 		w := s.space
 		used := len(w.buf)
-		s.conn.Await(used > 0)
-		n, err := s.conn.Read(w.buf[used:cap(w.buf)])
-		s.conn.Arrived()
+		n, err := s.read(w.buf[used:cap(w.buf)], used > 0)
 		w.buf = w.buf[:used+n]
 		w.wire.n += int64(n)
 		s.r.count.add(func(s *Stats) { s.WireBytes += uint64(n); s.UnpackedBytes += uint64(n) })
@@ -79,6 +78,19 @@ func (s *stream) serve() {
 			return
 		}
 	}
+}
+
+// read reads what follows. It tells whether the peer owes the rest of a frame, or may stay
+// silent.
+func (s *stream) read(p []byte, rest bool) (int, error) {
+	if rest {
+		s.conn.Await()
+		defer s.conn.Arrived()
+	} else {
+		s.conn.End()
+		defer s.conn.Begin()
+	}
+	return s.conn.Read(p)
 }
 
 // tlsHandshake is the first byte of a TLS connection, and of no protocol here.

@@ -28,6 +28,7 @@ type workspace struct {
 	scratch int64  // of them, those for the protocol
 
 	principal *admission.Principal // who pays for it
+	conn      *admission.Conn      // that the request comes over; nil: none
 
 	options StoreOptions // of the batch
 	stored  Stored       // what the backend has said of it
@@ -160,7 +161,7 @@ func (w *workspace) reset() {
 	w.base, w.lines, w.scratch = 0, 0, 0
 	w.unpackers.release()
 	w.options, w.stored, w.outcome = StoreOptions{}, Stored{}, outcome{}
-	w.request, w.reply, w.chunk, w.policy, w.sender, w.hashed, w.after, w.refused = Request{}, Answer{}, Chunk{}, nil, nil, false, "", nil
+	w.request, w.reply, w.chunk, w.policy, w.sender, w.conn, w.hashed, w.after, w.refused = Request{}, Answer{}, Chunk{}, nil, nil, nil, false, "", nil
 	w.norm.SetExtras(nil)
 	w.norm.SetEnricher(nil, netip.Addr{})
 	w.batch.Lines = reuse(w.batch.Lines)
@@ -212,7 +213,7 @@ func reuse(b []byte) []byte {
 
 // open prepares w to read a body.
 func (w *workspace) open(src io.Reader, limit int64) {
-	w.wire = wireReader{src: src, max: limit, turn: &w.turn}
+	w.wire = wireReader{src: src, max: limit, turn: &w.turn, conn: w.conn}
 	if w.peek == nil {
 		w.peek = bufio.NewReaderSize(nil, peekBuffer)
 	}
@@ -224,6 +225,7 @@ func (w *workspace) open(src io.Reader, limit int64) {
 type wireReader struct {
 	src  io.Reader
 	turn *admission.Turn // given back while src may block
+	conn *admission.Conn // that src comes over; nil: none
 	n    int64
 	max  int64
 	over bool  // there is more than max
@@ -238,7 +240,7 @@ func (w *wireReader) Read(p []byte) (int, error) {
 		p = p[:w.max-w.n+1]
 	}
 	held := w.turn.Suspend()
-	n, err := w.src.Read(p)
+	n, err := w.await(p)
 	if held {
 		w.turn.Begin()
 	}
@@ -252,4 +254,13 @@ func (w *wireReader) Read(p []byte) (int, error) {
 		return n, errBody
 	}
 	return n, err
+}
+
+// await reads from src, which may take long: meanwhile the connection may lose its place.
+func (w *wireReader) await(p []byte) (int, error) {
+	if w.conn != nil {
+		w.conn.Await()
+		defer w.conn.Arrived()
+	}
+	return w.src.Read(p)
 }
