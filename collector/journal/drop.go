@@ -1,11 +1,9 @@
 package journal
 
 import (
-	"errors"
 	"os"
 	"time"
 
-	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
@@ -161,28 +159,14 @@ func (j *Journal) footer(s *segment) (*recordlog.Footer, error) {
 }
 
 // drop deletes the blocks of the tenants due from s: with s, if it is the oldest segment and
-// has nothing else, or by a copy without them, which replaces it as in pack.
+// has nothing else, or by a copy without them.
 func (j *Journal) drop(s *segment, due map[string]bool) error {
 	if j.dropSegment(s, due) {
 		return nil
 	}
-	src, err := j.fs.OpenFile(j.path(s.first, extSealed), os.O_RDWR, 0) // written to by discard only
-	if err != nil {
-		return err
-	}
-	path := j.path(s.first, extPack)
-	p, err := j.writeDropped(s, src, path, due)
-	if err == nil {
-		err = j.comparePacked(p, path)
-	}
-	if err == nil {
-		err = j.swap(s, p, path)
-	}
-	if err != nil {
-		return errors.Join(err, j.removeFile(path), src.Close())
-	}
-	j.discard(src)
-	return nil
+	return j.replace(s, func(p *packer, h *recordlog.Frame, body []byte, plain *[]byte) error {
+		return p.copy(h, body, due, plain)
+	})
 }
 
 func (j *Journal) dropSegment(s *segment, due map[string]bool) bool {
@@ -199,14 +183,6 @@ func (j *Journal) dropSegment(s *segment, due map[string]bool) bool {
 		}
 	}
 	return j.removeOldestLocked(s)
-}
-
-// writeDropped copies the packed segment s to a new durable file, without the blocks of the
-// tenants due.
-func (j *Journal) writeDropped(s *segment, src disk.File, path string, due map[string]bool) (*packer, error) {
-	return j.rewrite(s, src, path, func(p *packer, h *recordlog.Frame, body []byte, plain *[]byte) error {
-		return p.copy(h, body, due, plain)
-	})
 }
 
 // copy writes the packed frame h without the blocks of the tenants due.

@@ -16,8 +16,9 @@ import (
 // The history remembers what was found until an operator acknowledges it, and where the
 // journal ended, for when the manifest is missing. The header's first record and flags are
 // those of the manifest, the id and the record of the segment before are the first ones of
-// the oldest and of the newest segment. The body is a JSON object: the journal's ID and the findings. The file of what
-// was acknowledged is alike; verify writes it, and the journal only reads it.
+// the oldest and of the newest segment. The body is a JSON object: the journal's ID and the
+// findings. The file of what was acknowledged is alike; verify writes it, and the journal
+// only reads it.
 const (
 	historyFile = "HISTORY"
 	ackFile     = "ACKNOWLEDGED"
@@ -88,13 +89,11 @@ func (j *Journal) otherEnds() map[string]uint64 {
 	if j.o.Last.ID != "" && j.o.Last.ID == j.id {
 		ends["the ledger"] = j.o.Last.Next
 	}
-	entries, err := j.fs.List(filepath.Join(j.dir, cursorFolder))
-	for _, e := range entries {
-		if err != nil || e.Dir || !isCursorName(e.Name) {
-			continue
-		}
-		if at, err := (&Cursor{j: j, name: e.Name}).read(); err == nil {
-			ends[cursorFolder+"/"+e.Name] = at
+	var r AuditReport
+	_ = r.readCursors(j) // those that cannot be read tell nothing
+	for _, c := range r.Cursors {
+		if c.Error == "" {
+			ends[cursorFolder+"/"+c.Name] = c.Offset
 		}
 	}
 	return ends
@@ -107,21 +106,23 @@ func (j *Journal) keepFound(now time.Time) {
 	}
 }
 
-func (j *Journal) keepLocked(f Finding, now time.Time) {
-	if f.Harmless() || covers(j.findings.acked, f) || covers(j.findings.kept, f) || len(j.findings.kept) >= maxFindings {
-		return
+// keepLocked keeps f, and reports whether it was not kept yet.
+func (j *Journal) keepLocked(f Finding, now time.Time) bool {
+	if f.Harmless() || covers(j.findings.acked, f) || covers(j.findings.kept, f) {
+		return false
 	}
-	f.Seen = now.UTC().Round(0)
-	j.findings.kept = append(j.findings.kept, f)
-	j.manifest.dirty = true
+	if len(j.findings.kept) < maxFindings {
+		f.Seen = now.UTC().Round(0)
+		j.findings.kept = append(j.findings.kept, f)
+		j.manifest.dirty = true
+	}
+	return true
 }
 
-// keep reports a finding of a running journal, once.
+// keep reports a finding of a running journal, once, or each time beyond maxFindings.
 func (j *Journal) keep(f Finding) {
 	j.mu.Lock()
-	n := len(j.findings.kept)
-	j.keepLocked(f, time.Now())
-	isNew := len(j.findings.kept) > n
+	isNew := j.keepLocked(f, time.Now())
 	j.mu.Unlock()
 	wake(j.kick)
 	if isNew && j.o.OnFinding != nil {

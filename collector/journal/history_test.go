@@ -1,9 +1,12 @@
 package journal
 
 import (
+	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
@@ -77,6 +80,79 @@ func TestFindingsAreKept(t *testing.T) {
 			}
 			testkit.OK(t, j.Close())
 		}
+	}
+}
+
+// With nothing left but its identity, offsets begin anew, and so they are of another journal;
+// a cursor still tells that there was one.
+func TestEmptiedFolder(t *testing.T) {
+	for _, cursor := range []bool{false, true} {
+		mem := memJournal(t, 2, 4, 3)
+		j, err := Open("/j", Options{Disk: mem})
+		testkit.OK(t, err)
+		id := j.ID()
+		if cursor {
+			c, err := j.OpenCursor("sink", false)
+			testkit.OK(t, err)
+			testkit.OK(t, c.Save(3))
+			c.Close()
+		}
+		testkit.OK(t, j.Close())
+		for _, name := range []string{"/j/MANIFEST", "/j/HISTORY", last, seg1, seg0} {
+			testkit.OK(t, mem.Remove(name))
+		}
+		j, err = Open("/j", Options{Disk: mem})
+		testkit.OK(t, err)
+		defer j.Close()
+		if cursor && (j.ID() != id || j.Next() < offsetLeap || len(j.Findings()) == 0) || !cursor && j.ID() == id {
+			t.Errorf("cursor %v: identity %s, was %s; next %d, findings %v", cursor, j.ID(), id, j.Next(), j.Findings())
+		}
+	}
+}
+
+// What a tenant's retention may just have deleted is no damage.
+func TestOldestOfATenant(t *testing.T) {
+	mem := crashed(t, memJournal(t, 2, 4, 3))
+	testkit.OK(t, mem.Remove(seg0))
+	j, err := Open("/j", Options{Disk: mem, Pack: true, Tenants: map[string]Retention{"shop": {Age: time.Hour}}})
+	testkit.OK(t, err)
+	defer j.Close()
+	for _, f := range j.Findings() {
+		if !f.Harmless() {
+			t.Error(f)
+		}
+	}
+}
+
+// A sealed segment that cannot be opened is reported, also without a manifest.
+func TestUnlistedAndUnreadable(t *testing.T) {
+	mem := memJournal(t, 2, 4, 3)
+	testkit.OK(t, mem.Remove("/j/MANIFEST"))
+	d := &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) (f disktest.Fault) {
+		if op.Kind == disktest.Open && op.Name == seg1 {
+			f.Err = fs.ErrPermission
+		}
+		return f
+	}}
+	j, err := Open("/j", Options{Disk: d})
+	testkit.OK(t, err)
+	defer j.Close()
+	if !slices.ContainsFunc(j.Findings(), func(f Finding) bool { return f.File == filepath.Base(seg1) && f.Kind == recordlog.Damaged }) {
+		t.Errorf("findings %v", j.Findings())
+	}
+}
+
+// Beyond what is kept, a finding is told all the same.
+func TestManyFindings(t *testing.T) {
+	told := 0
+	j, err := Open("/j", Options{Disk: disktest.NewMem(), OnFinding: func(Finding) { told++ }})
+	testkit.OK(t, err)
+	defer j.Close()
+	for i := range maxFindings + 2 {
+		j.keep(Finding{Kind: recordlog.Damaged, File: segmentName(0, extSealed), Pos: int64(i)})
+	}
+	if told != maxFindings+2 || len(j.Findings()) != maxFindings {
+		t.Errorf("told %d, kept %d", told, len(j.Findings()))
 	}
 }
 

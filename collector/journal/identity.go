@@ -22,9 +22,13 @@ const (
 func (j *Journal) ID() string { return j.id }
 
 // identify reads the journal's identity, or makes one, as the history has it. It returns
-// whether there was one. A journal works without one, too.
-func (j *Journal) identify(h *history) (had bool) {
+// whether there was one. A journal works without one, too. With empty, nothing in the folder
+// tells how far the offsets went, unless a cursor or the ledger does.
+func (j *Journal) identify(h *history, empty bool) (had bool) {
 	id, err := j.readID()
+	if j.id = id; err == nil && empty && len(j.otherEnds()) == 0 {
+		err = fs.ErrNotExist // offsets begin anew, so they are of another journal
+	}
 	switch {
 	case err == nil && h != nil && h.ID != "" && h.ID != id:
 		j.find(Finding{Kind: recordlog.Swapped, File: historyFile, Detail: "it names the journal " + h.ID})
@@ -42,7 +46,7 @@ func (j *Journal) identify(h *history) (had bool) {
 	}
 	if err != nil {
 		j.find(Finding{Kind: recordlog.Damaged, File: idFile, Detail: err.Error()})
-		return had
+		id = ""
 	}
 	j.id = id
 	return had

@@ -23,16 +23,19 @@ func (j *Journal) maintain() {
 		tick = t.C
 	}
 	for {
+		var ticked time.Time
 		select {
 		case <-j.kick:
-		case now := <-tick:
-			j.retireAged(now)
+		case ticked = <-tick:
 		case <-j.stop:
 			j.settleAll()
 			return
 		}
 		if j.Look(); j.folderMoved() {
 			continue // another process may own what is in its place
+		}
+		if !ticked.IsZero() {
+			j.retireAged(ticked)
 		}
 		j.settleAll()
 		j.deleteOld(time.Now(), 0)

@@ -25,7 +25,7 @@ var errNotSmaller = errors.New("packed, it would not be smaller")
 // packAll packs sealed segments, the oldest first, until stop is closed.
 func (j *Journal) packAll() {
 	for {
-		for {
+		for !j.folderMoved() {
 			s, due := j.nextUnpacked(), map[string]bool(nil)
 			work, what := j.pack, "pack segment"
 			if s == nil {
@@ -70,16 +70,37 @@ func (j *Journal) nextUnpacked() *segment {
 	return nil
 }
 
-// pack replaces the file of a sealed segment by a copy with packed frames, once the copy is
-// durable and compared.
+// pack replaces the file of a sealed segment by a copy with packed frames.
 func (j *Journal) pack(s *segment) error {
+	// The least level packs lines almost as well as the next one, in 0.6 of the time. A
+	// frame has its own checksum.
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
+		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(packBytes),
+		zstd.WithSingleSegment(true)) // else a short frame does not tell its length
+	if err != nil {
+		return err
+	}
+	defer enc.Close()
+	return j.replace(s, func(p *packer, h *recordlog.Frame, body []byte, plain *[]byte) error {
+		p.enc = enc
+		lines, err := linesOf(h, body, plain)
+		if err != nil {
+			return err
+		}
+		return p.add(h, body[:h.KeysLen], lines)
+	})
+}
+
+// replace replaces the file of a sealed segment by what rewrite makes of it, once that is
+// durable and compared.
+func (j *Journal) replace(s *segment, add addFrame) error {
 	src, err := j.fs.OpenFile(j.path(s.first, extSealed), os.O_RDWR, 0) // written to by discard only
 	if err != nil {
 		return err
 	}
 	path := j.path(s.first, extPack)
-	p, err := j.writePacked(s, src, path)
-	if err == nil && !p.tenants && p.size+p.footer >= s.size+s.footer {
+	p, err := j.rewrite(s, src, path, add)
+	if err == nil && p.enc != nil && !p.tenants && p.size+p.footer >= s.size+s.footer {
 		err = errNotSmaller
 	}
 	if err == nil {
@@ -166,30 +187,12 @@ type packBlock struct {
 	records int
 }
 
-// writePacked copies the records of s to a new durable file. It takes at most half of a
-// processor.
-func (j *Journal) writePacked(s *segment, src disk.File, path string) (*packer, error) {
-	// The least level packs lines almost as well as the next one, in 0.6 of the time. A
-	// frame has its own checksum.
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
-		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(packBytes),
-		zstd.WithSingleSegment(true)) // else a short frame does not tell its length
-	if err != nil {
-		return nil, err
-	}
-	defer enc.Close()
-	return j.rewrite(s, src, path, func(p *packer, h *recordlog.Frame, body []byte, plain *[]byte) error {
-		p.enc = enc
-		lines, err := linesOf(h, body, plain)
-		if err != nil {
-			return err
-		}
-		return p.add(h, body[:h.KeysLen], lines)
-	})
-}
+// addFrame adds the frame h, which has the checked body, to p. plain is memory for its lines.
+type addFrame func(p *packer, h *recordlog.Frame, body []byte, plain *[]byte) error
 
-// rewrite makes a new durable file of the records of s. add adds the frames of src to it.
-func (j *Journal) rewrite(s *segment, src disk.File, path string, add func(p *packer, h *recordlog.Frame, body []byte, plain *[]byte) error) (p *packer, err error) {
+// rewrite makes a new durable file of the records of s, by add of the frames of src. It
+// takes at most half of a processor.
+func (j *Journal) rewrite(s *segment, src disk.File, path string, add addFrame) (p *packer, err error) {
 	var w walker
 	w.Open(src, j.path(s.first, extSealed), s.size)
 	sh, err := w.FileHeader(recordlog.JournalSegment)

@@ -42,7 +42,8 @@ func (j *Journal) recover() error {
 	if err != nil {
 		return err
 	}
-	had := j.identify(h)
+	unknown := h == nil && ends.next == 0 // how far the offsets went
+	had := j.identify(h, unknown && len(files) == 0)
 	if files, err = j.setAsideCopies(files, m); err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (j *Journal) recover() error {
 	}
 	j.findMissing()
 	// A new journal writes both before it has a record.
-	if err := j.compare(m, ends, had && h == nil && ends.next == 0 && len(files) > 0); err != nil {
+	if err := j.compare(m, ends, had && unknown); err != nil {
 		return err
 	}
 	j.straightenTimes(begin)
@@ -139,8 +140,9 @@ func (j *Journal) setAsideCopies(files []candidate, m *manifest) (left []candida
 		if m.find(c.first) == nil {
 			path := j.path(c.first, c.ext)
 			f, err := j.fs.OpenFile(path, os.O_RDONLY, 0)
-			if err != nil {
-				return nil, fmt.Errorf("open segment: %w", err)
+			if err != nil { // what adds it reports that
+				left = append(left, c)
+				continue
 			}
 			h, err := recordlog.ReadHeader(f, recordlog.JournalSegment, path)
 			f.Close() // only read from

@@ -54,16 +54,23 @@ func (j *Journal) scrub() {
 func (j *Journal) nextScrub(now time.Time) (s *segment, rate int64, wait time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.moved != nil {
+		return nil, 0, time.Minute
+	}
 	at := &j.scrubbed
-	if age := now.Sub(at.Began); age >= j.o.Scrub || age < 0 { // the clock may have been set back
-		at.Began, at.Next = now, 0
+	if at.Began.IsZero() || at.Began.After(now) { // the clock was set back
+		at.Began = now
 	}
 	n := sort.Search(len(j.segs), func(i int) bool { return !j.segs[i].settled })
 	i := sort.Search(n, func(i int) bool { return j.segs[i].first >= at.Next })
 	for ; i < n && !j.segs[i].sealed; i++ {
 	}
-	if i >= n {
-		return nil, 0, at.Began.Add(j.o.Scrub).Sub(now)
+	if i >= n { // a round that was late is read to its end all the same
+		if wait := at.Began.Add(j.o.Scrub).Sub(now); wait > 0 {
+			return nil, 0, wait
+		}
+		at.Began, at.Next = now, 0
+		return nil, 0, 0
 	}
 	due := at.Began.Add(time.Duration(float64(j.o.Scrub) * float64(i) / float64(n)))
 	if wait := due.Sub(now); wait > 0 {

@@ -52,3 +52,23 @@ func TestScrub(t *testing.T) {
 		testkit.OK(t, j.Close())
 	})
 }
+
+// A process that runs for less than a round goes on where the last one was, however long
+// it was away.
+func TestScrubGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := memJournal(t, 4, 4, 1)
+		damaged := false
+		edit(t, mem, "/j/00000000000000000024.seg", flipAt(segmentHeaderSize+frameHeaderSize+5)) // the last of four
+		for range 4 {
+			j, err := Open("/j", Options{Disk: mem, Scrub: 8 * time.Hour, OnFinding: func(f Finding) { damaged = damaged || f.Kind == recordlog.Damaged }})
+			testkit.OK(t, err)
+			time.Sleep(time.Hour)
+			testkit.OK(t, j.Close())
+			time.Sleep(9 * time.Hour)
+		}
+		if !damaged {
+			t.Error("the last segment was never read")
+		}
+	})
+}

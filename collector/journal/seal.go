@@ -273,8 +273,8 @@ func (j *Journal) settle(s *segment) error {
 	err := j.syncToLocked(w, s, s.end)
 	j.releaseLocked(w)
 	keys, uncut, size, written := j.keys.between(s.first, s.end), s.uncut, s.size, s.written
-	s.renaming = s.away == nil
-	taken := !s.renaming
+	taken := s.away != nil
+	s.busy = s.busy || !taken
 	j.mu.Unlock()
 	if taken {
 		return err // Check saves it first
@@ -298,7 +298,7 @@ func (j *Journal) settle(s *segment) error {
 		if away := inPlace(s.file, size); away != nil {
 			j.mu.Lock()
 			defer j.mu.Unlock()
-			s.renaming, s.away = false, fmt.Errorf("%w: %s: %w", ErrTakenAway, segmentName(s.first, extOpen), away)
+			s.busy, s.away = false, fmt.Errorf("%w: %s: %w", ErrTakenAway, segmentName(s.first, extOpen), away)
 			j.lost = s.away
 			return s.away
 		}
@@ -313,7 +313,7 @@ func (j *Journal) settle(s *segment) error {
 	err = errors.Join(err, s.file.Close())
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s.file, s.renaming = nil, false
+	s.file, s.busy = nil, false
 	s.settled, s.sealed, s.footer, s.keyless = true, renamed, footer, footer > 0 && len(keys) == 0
 	j.changedLocked()
 	j.total += footer

@@ -53,7 +53,7 @@ type segment struct {
 	synced     uint64             // records below are durable
 	syncErr    error              // of its fsync, which is never called again
 	away       error              // why its file is not in its place, by ErrTakenAway
-	renaming   bool               // its file is about to get its last name
+	busy       bool               // its file is about to get its last name, or is being saved: Look leaves it alone
 	marks      marks              // of its file
 	created    int64              // the time in the header of its file
 	listed     bool               // packed, and tenants are known

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -51,7 +52,7 @@ func (j *Journal) Look() error {
 func (j *Journal) lookLocked() error {
 	var open []syncTask
 	for _, s := range j.segs {
-		if s.file != nil && s.syncErr == nil && !s.renaming {
+		if s.file != nil && s.syncErr == nil && !s.busy {
 			open = append(open, syncTask{s: s, file: s.file, size: s.size})
 		}
 	}
@@ -71,15 +72,15 @@ func (j *Journal) lookLocked() error {
 	defer j.mu.Unlock()
 	j.moved, j.lost = moved, moved
 	for i, t := range open {
-		if t.s.file != t.file || t.s.renaming || t.s.gone { // meanwhile
+		if t.s.file != t.file || t.s.busy || t.s.gone { // meanwhile
 			continue
 		}
 		if t.s.away = nil; errs[i] != nil {
 			t.s.away = fmt.Errorf("%w: %s: %w", ErrTakenAway, segmentName(t.s.first, extOpen), errs[i])
 		}
-		if j.lost == nil {
-			j.lost = t.s.away
-		}
+	}
+	for _, s := range j.segs {
+		j.lost = cmp.Or(j.lost, s.away)
 	}
 	return j.lost
 }
@@ -143,8 +144,20 @@ func (j *Journal) saveTaken() {
 
 // saveSegment writes what s has in its open file to a file of its name. What has that name is
 // set aside.
-func (j *Journal) saveSegment(s *segment) error {
+func (j *Journal) saveSegment(s *segment) (err error) {
 	j.mu.Lock()
+	if s.away == nil { // it is back
+		j.mu.Unlock()
+		return nil
+	}
+	s.busy = true
+	defer func() {
+		if err != nil {
+			j.mu.Lock()
+			s.busy = false
+			j.mu.Unlock()
+		}
+	}()
 	if j.syncer.busy { // later rounds leave it out
 		w := j.waiterLocked()
 		w.seg, w.target = s, s.end
@@ -166,6 +179,7 @@ func (j *Journal) saveSegment(s *segment) error {
 		f = Finding{Kind: recordlog.Shorter, File: name, Pos: n, Bytes: size - n, Detail: "cut by another process while it was written"}
 		j.mu.Lock()
 		s.syncErr, s.away = fmt.Errorf("make segment %s durable: %w: %w", segmentName(s.first, ""), ErrNotSynced, away), nil
+		s.busy = false
 		j.mu.Unlock()
 	} else {
 		switch target, err := recordlog.MoveAside(j.fs, j.dir, name); {
@@ -179,7 +193,7 @@ func (j *Journal) saveSegment(s *segment) error {
 			return err
 		}
 		j.mu.Lock()
-		s.file, s.away, s.synced, s.named = again, nil, s.end, true
+		s.file, s.away, s.busy, s.synced, s.named = again, nil, false, s.end, true
 		j.mu.Unlock()
 		if err := file.Close(); err != nil {
 			j.note(err)

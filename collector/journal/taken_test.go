@@ -3,12 +3,15 @@ package journal
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
@@ -74,6 +77,55 @@ func TestTakenAway(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Nothing is made in a folder that was put in the place of the journal's, also not as
+// segments age.
+func TestFolderOfOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open folder cannot be moved there")
+	}
+	unpacker() // not in the bubble: others use it
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "journal")
+		j := mustOpen(t, dir, Options{SegmentBytes: 20_000, RetainAge: time.Hour, Pack: true, Scrub: time.Hour, Tenants: map[string]Retention{"": {}}})
+		for i := range 100 {
+			mustAppend(t, j, lines(10*i, 10))
+			synctest.Wait()
+		}
+		if st := j.Stats(); st.PackedSegments < 2 {
+			t.Fatalf("%+v", st)
+		}
+		testkit.OK(t, errors.Join(os.Rename(dir, dir+".elsewhere"), os.CopyFS(dir, os.DirFS(dir+".elsewhere")),
+			os.Remove(filepath.Join(dir, segmentName(0, extSealed)))))
+		before := folder(t, dir)
+		if err := j.Look(); !errors.Is(err, ErrTakenAway) {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		wake(j.kickPacker)
+		synctest.Wait()
+		if after := folder(t, dir); !maps.Equal(after, before) || len(j.Findings()) > 0 {
+			t.Errorf("%d files, were %d; findings %v", len(after), len(before), j.Findings())
+		}
+		if err := j.Close(); err != nil && !errors.Is(err, ErrTakenAway) {
+			t.Error(err)
+		}
+	})
+}
+
+// folder returns the files in dir.
+func folder(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	testkit.OK(t, err)
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		testkit.OK(t, err)
+		files[e.Name()] = string(text)
+	}
+	return files
 }
 
 // A file that others cut has lost lines: that is reported, and later ones go to a new segment.

@@ -18,8 +18,8 @@ func (j *Journal) writeGroup(g *group, first uint64) (int64, error) {
 }
 
 // tryGroup writes g, whose first record gets the offset first, and returns its length in
-// the file. A batch above MaxGroupBytes, or of several chunks, becomes several frames. After an error the file ends where it did before, or is retired. The
-// caller has the writer role.
+// the file. A batch above MaxGroupBytes, or of several chunks, becomes several frames. After
+// an error the file ends where it did before, or is retired. The caller has the writer role.
 func (j *Journal) tryGroup(g *group, first uint64) (int64, error) {
 	frames := int64(1)
 	if g.cut(j.o.MaxGroupBytes) {
