@@ -101,7 +101,7 @@ type Stats struct {
 type Options struct {
 	MaxBytes int64       // of all files together; at least 1 MiB
 	OnError  func(error) // gets what is wrong with files; nil: nobody does
-	Disk     disk.FS     // default disk.Real
+	Disk     disk.FS     // default: the operating system's, without files of other users
 }
 
 // Open opens the store in dir, which it creates if necessary.
@@ -116,7 +116,7 @@ func Open(dir string, o Options) (*Store, error) {
 		stats: Stats{Dropped: map[string]uint64{DroppedLimit: 0, DroppedQueue: 0, DroppedDisk: 0, DroppedQuota: 0}},
 	}
 	if s.fs == nil {
-		s.fs = disk.Real{}
+		s.fs = disk.Real{Owned: true}
 	}
 	if s.onError == nil {
 		s.onError = func(error) {}

@@ -641,3 +641,24 @@ func TestRest(t *testing.T) {
 		}
 	})
 }
+
+// Files of another user are left alone.
+func TestFilesOfOthers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("only root can make files of others")
+		return
+	}
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	s.Add(from("a"), rejected(t, MaxBatch, "1\n"))
+	testkit.OK(t, s.Close())
+	paths, err := Files(disk.Real{}, dir)
+	testkit.OK(t, err)
+	testkit.OK(t, os.Chown(paths[0], 12345, 12345))
+	var told error
+	s = open(t, dir, Options{OnError: func(err error) { told = err }})
+	if got := s.Stats(); got.Start != 0 || !errors.Is(told, disk.ErrOwner) {
+		t.Errorf("%+v, %v", got, told)
+	}
+	testkit.OK(t, s.Close())
+}

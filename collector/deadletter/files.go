@@ -318,7 +318,7 @@ var errChanged = errors.New("it was removed or changed by another program; its d
 // file opens the file of seg. The error wraps errChanged if it is not as it was written.
 func (s *Store) file(seg *segment, flags int) (disk.File, error) {
 	f, err := s.fs.OpenFile(s.path(seg), os.O_RDWR|flags, 0o640)
-	if flags == 0 && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, disk.ErrNotFile)) {
+	if flags == 0 && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, disk.ErrNotFile) || errors.Is(err, disk.ErrOwner)) {
 		return nil, fmt.Errorf("%s: %w", s.path(seg), errChanged)
 	}
 	if err != nil {

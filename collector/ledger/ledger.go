@@ -124,13 +124,13 @@ func (l *Ledger) Save(dir string) error {
 // Load reads the ledger of the data folder dir; nil: its last collector left
 // none, as it was killed or did not begin.
 func Load(dir string) (*Ledger, error) {
-	f, err := disk.Real{}.OpenFile(filepath.Join(dir, file), os.O_RDONLY, 0)
+	f, err := disk.OpenData(filepath.Join(dir, file), os.O_RDONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	l := new(Ledger)
 	if err == nil {
-		err = json.NewDecoder(io.NewSectionReader(f, 0, 64<<20)).Decode(l)
+		err = json.NewDecoder(io.LimitReader(f, 64<<20)).Decode(l)
 		f.Close() // only read from
 	}
 	if err != nil {

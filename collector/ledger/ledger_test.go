@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/testkit"
 )
@@ -133,5 +135,19 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	if err := want.Save(filepath.Join(dir, "none")); err == nil {
 		t.Fatal("saved in no folder")
+	}
+}
+
+// The ledger of another user, who may write the folder, is not believed.
+func TestLedgerOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("only root can make files of others")
+		return
+	}
+	dir := t.TempDir()
+	testkit.OK(t, sound().Save(dir))
+	testkit.OK(t, os.Chown(filepath.Join(dir, file), 12345, 12345))
+	if l, err := Load(dir); !errors.Is(err, disk.ErrOwner) {
+		t.Errorf("%+v, %v", l, err)
 	}
 }
