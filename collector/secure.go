@@ -83,7 +83,9 @@ func (c *Collector) readers(next http.Handler) http.Handler {
 		case token != nil:
 			r = r.WithContext(admission.WithPrincipal(r.Context(), token.Principal()))
 		case conn != nil:
-			r = r.WithContext(admission.WithPrincipal(r.Context(), conn.Client(c.state.Load().client(r))))
+			p := conn.Client(c.state.Load().client(r))
+			defer c.admission.Release(p)
+			r = r.WithContext(admission.WithPrincipal(r.Context(), p))
 		}
 		if token != nil && token.Tenant() != "" {
 			r = query.Only(r, token.Tenant())

@@ -59,7 +59,7 @@ type Principal struct {
 	id     identity
 	weight atomic.Int64 // of its shares; 1 or more
 	used   [kinds]atomic.Int64
-	refs   int // guarded by Controller.mu; what is named has none and stays
+	refs   int // guarded by Controller.mu; what is named has one for ever
 
 	turns turns
 }
@@ -74,9 +74,7 @@ func (p *Principal) String() string {
 
 // Named returns the principal of a tenant or token, whose weight is set to weight.
 func (c *Controller) Named(name string, weight int) *Principal {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.findLocked(identity{name: name})
+	p := c.OfName(name)
 	p.weight.Store(int64(max(weight, 1)))
 	return p
 }
@@ -85,7 +83,9 @@ func (c *Controller) Named(name string, weight int) *Principal {
 func (c *Controller) OfName(name string) *Principal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.findLocked(identity{name: name})
+	p := c.findLocked(identity{name: name})
+	p.refs = max(p.refs, 1)
+	return p
 }
 
 // OfAddr returns the principal of a client's address, or of the /64 of an IPv6 address.
@@ -108,7 +108,14 @@ func network(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// Release ends the use of a principal that OfAddr has returned.
+// retain begins one more use of p.
+func (c *Controller) retain(p *Principal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.refs++
+}
+
+// Release ends the use of a principal that OfAddr or Conn.Client has returned.
 func (c *Controller) Release(p *Principal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

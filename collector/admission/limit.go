@@ -99,7 +99,7 @@ func (l *Limit) Admit(inner net.Conn) *Conn {
 	if l.admit(c) {
 		return c
 	}
-	l.controller.Release(c.addr)
+	c.releasePayers()
 	return nil
 }
 
@@ -216,7 +216,6 @@ type Conn struct {
 	limit    *Limit
 	addr     *Principal                // of its peer
 	payer    atomic.Pointer[Principal] // who it counts for; written under limit.mu
-	named    *Principal                // by a proxy, which payer is or was; guarded by limit.mu
 	over     bool                      // it is beyond the limit
 	gone     bool                      // it counts no more; guarded by limit.mu
 	closed   bool                      // Close was called; guarded by limit.mu
@@ -228,6 +227,7 @@ type Conn struct {
 
 func (l *Limit) newConn(c net.Conn) *Conn {
 	p := l.controller.OfAddr(addrOf(c.RemoteAddr()))
+	l.controller.retain(p) // as payer
 	conn := &Conn{Conn: c, limit: l, addr: p}
 	conn.payer.Store(p)
 	return conn
@@ -273,61 +273,52 @@ func (c *Conn) Charge(p *Principal) {
 	if p == c.payer.Load() {
 		return
 	}
+	c.limit.controller.retain(p)
 	c.limit.mu.Lock()
-	defer c.limit.mu.Unlock()
-	c.chargeLocked(p)
+	before := p
+	if !c.closed {
+		before = c.chargeLocked(p)
+	}
+	c.limit.mu.Unlock()
+	c.limit.controller.Release(before)
 }
 
-func (c *Conn) chargeLocked(p *Principal) {
+func (c *Conn) chargeLocked(p *Principal) (before *Principal) {
 	counts := !c.gone && !c.over
 	if counts {
 		c.limit.disownLocked(c)
 	}
-	if c.payer.Store(p); counts {
+	if before = c.payer.Swap(p); counts {
 		c.limit.ownLocked(c)
 	}
+	return before
 }
 
 // Client returns the principal of a client's address, which may be another than the
-// peer's if that is a proxy. It is valid until the next call, and the connection counts
-// for it.
+// peer's if that is a proxy. The connection counts for it. The caller gives it back by
+// Controller.Release.
 func (c *Conn) Client(addr netip.Addr) *Principal {
-	addr = network(addr)
-	for _, p := range [...]*Principal{c.payer.Load(), c.addr} {
-		if p.id.addr == addr && p.id.name == "" {
-			c.Charge(p)
-			return p
-		}
-	}
 	p := c.limit.controller.OfAddr(addr)
-	c.limit.mu.Lock()
-	before := c.named
-	c.named = p
-	c.chargeLocked(p)
-	if c.closed { // and has given up the one before
-		before, c.named = p, nil
-	}
-	c.limit.mu.Unlock()
-	if before != nil {
-		c.limit.controller.Release(before)
-	}
+	c.Charge(p)
 	return p
 }
 
 // Close implements net.Conn.
 func (c *Conn) Close() error {
 	c.limit.mu.Lock()
-	first, named := !c.closed, c.named
-	c.closed, c.named = true, nil
+	first := !c.closed
+	c.closed = true
 	c.limit.removeLocked(c)
 	c.limit.mu.Unlock()
-	if named != nil {
-		c.limit.controller.Release(named)
-	}
 	if first {
-		c.limit.controller.Release(c.addr)
+		c.releasePayers()
 	}
 	return c.Conn.Close()
+}
+
+func (c *Conn) releasePayers() {
+	c.limit.controller.Release(c.payer.Load())
+	c.limit.controller.Release(c.addr)
 }
 
 // CloseWrite closes the sending side, if the connection has one.

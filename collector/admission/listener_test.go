@@ -143,12 +143,16 @@ func TestCharge(t *testing.T) {
 		conn.Charge(conn.Principal())
 		conn.Close()
 	}
-	if p := newcomer.Client(newcomer.Principal().id.addr); p != newcomer.Principal() {
+	p := newcomer.Client(newcomer.Principal().id.addr)
+	if p != newcomer.Principal() {
 		t.Errorf("%v", p)
 	}
-	if p := newcomer.Client(network(addrOf(a.RemoteAddr()).Next())); p == newcomer.Principal() || p != newcomer.payer.Load() {
+	c.Release(p)
+	p = newcomer.Client(network(addrOf(a.RemoteAddr()).Next()))
+	if p == newcomer.Principal() || p != newcomer.payer.Load() {
 		t.Errorf("%v", p)
 	}
+	c.Release(p)
 	newcomer.Close()
 	if s := limit.Stats(); s.Open != 0 || len(limit.of) != 0 || len(c.principals) != 1 {
 		t.Errorf("%+v, of %v, %d principals", s, limit.of, len(c.principals))
@@ -267,18 +271,42 @@ func TestClientAfterEviction(t *testing.T) {
 	dialFrom(t, "127.0.0.1", l)
 	dialFrom(t, "127.0.0.1", l)
 	many := []*Conn{<-accepted, <-accepted}
-	for _, conn := range many {
-		conn.Client(netip.MustParseAddr("192.0.2.1"))
+	ask := func(addr string) {
+		for _, conn := range many {
+			c.Release(conn.Client(netip.MustParseAddr(addr)))
+		}
 	}
+	ask("192.0.2.1")
 	dialFrom(t, "127.0.0.2", l)
 	newcomer := <-accepted
-	for _, conn := range many {
-		conn.Client(netip.MustParseAddr("192.0.2.2"))
-		conn.Close()
-		conn.Client(netip.MustParseAddr("192.0.2.3"))
-	}
+	ask("192.0.2.2")
+	many[0].Close()
+	many[1].Close()
+	ask("192.0.2.3")
 	newcomer.Close()
 	if s := limit.Stats(); s.Evicted != 1 || s.Open != 0 || len(c.principals) != 0 {
 		t.Errorf("%+v, %d principals", s, len(c.principals))
+	}
+}
+
+// Over HTTP/2 a proxy has requests of several clients on one connection: what one of them
+// holds counts, whoever asks in between.
+func TestClientsOfOneConnection(t *testing.T) {
+	c := New()
+	limit := c.NewLimit(1, 0)
+	l := limit.Listener(listen(t), nil)
+	accepted := accepting(l)
+	dialFrom(t, "127.0.0.1", l)
+	conn := <-accepted
+	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	first, between, again := conn.Client(one), conn.Client(other), conn.Client(one)
+	if first != again {
+		t.Error("a client is two principals")
+	}
+	for _, p := range []*Principal{first, between, again} {
+		c.Release(p)
+	}
+	if conn.Close(); len(c.principals) != 0 {
+		t.Errorf("%d principals are left", len(c.principals))
 	}
 }

@@ -53,7 +53,8 @@ func (r *endpoint) admit(w *workspace, req *http.Request) failure {
 	}
 	if sender == nil {
 		if w.conn != nil {
-			w.charge(w.conn.Client(w.client(req)))
+			w.lent = w.conn.Client(w.client(req))
+			w.charge(w.lent)
 		}
 		return failure{}
 	}

@@ -28,6 +28,7 @@ type workspace struct {
 	scratch int64  // of them, those for the protocol
 
 	principal *admission.Principal // who pays for it
+	lent      *admission.Principal // the same if it is to be given back; else nil
 	conn      *admission.Conn      // that the request comes over; nil: none
 
 	options StoreOptions // of the batch
@@ -86,6 +87,10 @@ func (r *Receiver) release(w *workspace) {
 	w.turn.End()
 	r.memory.Release(w.principal, w.held)
 	w.held = 0
+	if w.lent != nil {
+		r.opts.Admission.Release(w.lent)
+		w.lent = nil
+	}
 }
 
 // acquire raises what w holds of the budget to n bytes.
