@@ -588,7 +588,7 @@ func TestConcurrently(t *testing.T) {
 				if err := s.Find(t.Context(), Filter{}, 5*(p%2), func(e *Entry) error { ids = append(ids, e.ID); return nil }); err != nil {
 					t.Error(err)
 				}
-				if _, err := s.Mark(Filter{}, ids); err != nil && !errors.Is(err, os.ErrNotExist) {
+				if _, err := s.Mark(Filter{}, ids); err != nil {
 					t.Error(err)
 				}
 			}

@@ -188,10 +188,12 @@ func (s *Store) Mark(f Filter, ids []string) (n int, err error) {
 	s.forget = append(s.forget, found...)
 	s.mu.Unlock()
 	s.wake()
-	for _, at := range list {
-		if err == nil {
-			err = Mark(s.fs, at)
+	for i := 0; i < len(list) && err == nil; i++ {
+		switch err = Mark(s.fs, list[i]); {
+		case err == nil:
 			n++
+		case errors.Is(err, fs.ErrNotExist): // evicted meanwhile
+			err = nil
 		}
 	}
 	return n, err
