@@ -101,7 +101,9 @@ func (r *AuditReport) Damage(from uint64) (list []Finding) {
 // neighbours, and counts what a ledger is compared with. It changes nothing and takes no
 // lock, so it may run beside a process that writes: what retention deletes meanwhile is
 // no damage and is not counted. The error means that the folder could not be read.
-func Audit(dir string, o AuditOptions) (AuditReport, error) { return audit(disk.Real{}, dir, o) }
+func Audit(dir string, o AuditOptions) (AuditReport, error) {
+	return audit(disk.Real{Owned: true}, dir, o)
+}
 
 func audit(fsys disk.FS, dir string, o AuditOptions) (r AuditReport, err error) {
 	limits := Options{MaxKeys: o.MaxKeys, KeyAge: o.KeyAge}
@@ -333,7 +335,7 @@ func (c *candidate) open(fsys disk.FS, dir string) (f disk.File, path string, er
 // beginning with the segment that has the offset from. A Frame is valid during the call.
 // Like Audit it changes nothing and may run beside a process that writes.
 func EachFrame(dir string, from uint64, f func(Frame) error) error {
-	return eachFrame(disk.Real{}, dir, from, f)
+	return eachFrame(disk.Real{Owned: true}, dir, from, f)
 }
 
 func eachFrame(fsys disk.FS, dir string, from uint64, f func(Frame) error) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -280,5 +281,22 @@ func TestSegmentDeletedSinceItWasListed(t *testing.T) {
 	a, err := audit(fsys, "/j", AuditOptions{From: 8})
 	if err != nil || len(a.Damage(0)) > 0 || a.First != 16 || a.Records != 14 {
 		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// A segment of another user is not read: the journal leaves it alone, too.
+func TestAuditOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("only root can make files of others")
+		return
+	}
+	dir := t.TempDir()
+	j := mustOpen(t, dir, Options{})
+	mustAppend(t, j, lines(0, 2))
+	testkit.OK(t, j.Close())
+	testkit.OK(t, os.Chown(filepath.Join(dir, segmentName(0, extOpen)), 12345, 12345))
+	a, err := Audit(dir, AuditOptions{})
+	if testkit.OK(t, err); len(a.Damage(0)) == 0 || a.Records != 0 {
+		t.Errorf("%+v", a)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -200,4 +201,23 @@ func TestKilledAtTheBeginning(t *testing.T) {
 		}
 		j.Close()
 	}
+}
+
+// Maintenance and Check may both write the manifest.
+func TestManifestIsWrittenOnceAtATime(t *testing.T) {
+	j, err := Open(t.TempDir(), Options{})
+	testkit.OK(t, err)
+	defer j.Close()
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			for range 50 {
+				j.saveManifest(true)
+			}
+		})
+	}
+	both.Wait()
+	testkit.OK(t, j.Stats().LastError)
+	_, err = readManifest(j.fs, j.dir)
+	testkit.OK(t, err)
 }

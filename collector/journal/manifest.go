@@ -159,6 +159,8 @@ func (j *Journal) changedLocked() {
 
 // saveManifest writes the manifest if it lists other segments than there are.
 func (j *Journal) saveManifest(closed bool) {
+	j.saving.Lock()
+	defer j.saving.Unlock()
 	j.mu.Lock()
 	if !j.manifest.dirty && !closed || j.moved != nil {
 		j.mu.Unlock()
