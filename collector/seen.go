@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"regexp"
 	"strings"
 	"time"
 
@@ -39,7 +38,7 @@ func (c *Collector) sawRequest(now time.Time, endpoint string, sw *answerWriter,
 		s.Token, s.Tenant = token.Name, token.Tenant()
 	}
 	if s.Refused != "" {
-		s.Path = pathOf(r)
+		s.Path = r.URL.Path
 		if endpoint == otherPath {
 			s.Text = "there is no such path here" // the answer repeats it as it is
 		}
@@ -49,15 +48,6 @@ func (c *Collector) sawRequest(now time.Time, endpoint string, sw *answerWriter,
 
 // otherPath is the endpoint of requests for paths that do not exist.
 const otherPath = "other"
-
-// key is what may be a secret in a path, where some protocols have it.
-var key = regexp.MustCompile(`[0-9A-Za-z]*[0-9][0-9A-Za-z]{7,}|[0-9A-Za-z]{7,}[0-9][0-9A-Za-z]*|[A-Za-z]{20,}`)
-
-// pathOf is the beginning of the path without what may be secrets. The search takes
-// milliseconds for a path as long as a header may be.
-func pathOf(r *http.Request) string {
-	return key.ReplaceAllString(r.URL.Path[:min(len(r.URL.Path), 300)], "…")
-}
 
 // status is that of the answer, or the one of HTTP that is like its status of gRPC, which
 // only the handler of unknown methods sets besides receivers.

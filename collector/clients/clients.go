@@ -27,7 +27,7 @@ type Seen struct {
 	Bytes            int64
 
 	Refused string // why the client was turned away, one of few; "": it was not
-	Path    string // of a refused request
+	Path    string // of a refused request; the log gets it without what may be secrets
 	Text    string // of the answer to it
 }
 

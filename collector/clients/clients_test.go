@@ -165,3 +165,18 @@ func BenchmarkAdd(b *testing.B) {
 		}
 	})
 }
+
+// Of a path as long as a header may be only the beginning is searched for secrets.
+// A line of the log has one of a class: the others are not searched.
+func TestLongPathIsCut(t *testing.T) {
+	path := "/api/0123456789abcdef/" + strings.Repeat("/abc-def.ghi", 5000)
+	if got := withoutSecrets(path); len(got) > 200 || !strings.HasPrefix(got, "/api/…//abc-def.ghi/") {
+		t.Errorf("%d bytes: %.100s", len(got), got)
+	}
+	table := New(slog.New(slog.DiscardHandler))
+	refused := Seen{Receiver: "other", Requests: 1, Refused: Reason(404), Path: path}
+	table.Add(time.Now(), &refused)
+	if n := testing.AllocsPerRun(100, func() { table.Add(time.Now(), &refused) }); n > 3 {
+		t.Errorf("%v allocations for one more of a class", n)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,10 +77,19 @@ func (r *refusals) add(s *Seen) {
 	u := r.untold[class]
 	if u == nil {
 		u = &untold{first: *s}
-		u.first.Header, u.first.Path, u.first.Text = nil, short(s.Path, 200), short(s.Text, 200)
+		u.first.Header, u.first.Path, u.first.Text = nil, withoutSecrets(s.Path), short(s.Text, 200)
 		r.untold[class] = u
 	}
 	u.count++
+}
+
+// secret is what may be one in a path, where some protocols have it.
+var secret = regexp.MustCompile(`[0-9A-Za-z]*[0-9][0-9A-Za-z]{7,}|[0-9A-Za-z]{7,}[0-9][0-9A-Za-z]*|[A-Za-z]{20,}`)
+
+// withoutSecrets is the beginning of a path without what may be secrets. The search takes
+// milliseconds for a path as long as a header may be.
+func withoutSecrets(path string) string {
+	return short(secret.ReplaceAllString(path[:min(len(path), 300)], "…"), 200)
 }
 
 // Watch logs once a minute, and when ctx ends, what was refused: a line for each receiver
