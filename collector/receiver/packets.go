@@ -173,8 +173,16 @@ func (s *packets) storeAll() {
 	}
 }
 
-// storePart stores one part; where that fails its events count as failed.
+// storePart stores one part. After a panic it goes on with the datagram that follows.
 func (s *packets) storePart(p *part) {
+	for next := 0; next < len(p.list); {
+		s.storeFrom(p, &next)
+	}
+}
+
+// storeFrom stores the datagrams of a part from next on; where that fails the events that
+// wait to be stored count as failed.
+func (s *packets) storeFrom(p *part, next *int) {
 	defer func() {
 		cause := recover()
 		if cause == nil {
@@ -186,8 +194,12 @@ func (s *packets) storePart(p *part) {
 		s.fail()
 		s.space.batch.Reset()
 	}()
-	start := 0
-	for _, d := range p.list {
+	for *next < len(p.list) {
+		d, start := p.list[*next], 0
+		if *next > 0 {
+			start = p.list[*next-1].end
+		}
+		*next++
 		c := s.chunk(p.data[start:d.end:d.end], d.peer, d.at)
 		before := s.space.seen(nil)
 		s.space.turn.Begin()
@@ -196,7 +208,6 @@ func (s *packets) storePart(p *part) {
 		seen := s.space.seen(nil)
 		seen.Requests, seen.Events, seen.Rejected, seen.Bytes = 1, seen.Events-before.Events, seen.Rejected-before.Rejected, int64(d.end-start)
 		s.r.see(s.receiver, d.peer.Addr(), s.space.sender, seen)
-		start = d.end
 		if s.space.batch.Held() > s.spare { // short ones come to many times their size as lines
 			s.store() // what is wrong is counted and in the log
 		}

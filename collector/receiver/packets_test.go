@@ -189,17 +189,38 @@ func TestPacketsDropped(t *testing.T) {
 	}
 }
 
-// panics is a protocol that fails on each datagram.
+// panics is a protocol that fails on some datagrams.
 type panics struct{ perDatagram }
 
-func (panics) DecodePacket(*Chunk) { panic("the datagram is on fire") }
+func (p panics) DecodePacket(c *Chunk) {
+	if string(c.Data) == "fire" {
+		panic("the datagram is on fire")
+	}
+	p.perDatagram.DecodePacket(c)
+}
+
+// What arrived together with a datagram that fails is stored.
+func TestPacketsAfterOneThatFails(t *testing.T) {
+	m := &memory{}
+	r := newReceiver(t, m, Options{})
+	s := &packets{batcher: batcher{r: r, ctx: t.Context(), space: r.get(), spare: 2 * packetBuffer}, protocol: panics{}}
+	var p part
+	for _, text := range []string{"fire", `{"msg":"1"}`, "fire", `{"msg":"2"}`} {
+		p.data = append(p.data, text...)
+		p.list = append(p.list, datagram{end: len(p.data)})
+	}
+	s.storePart(&p)
+	if stats := r.Stats(); m.count() != 1 || stats.Failed != 1 || stats.Panics != 2 {
+		t.Errorf("%d are stored: %+v", m.count(), stats)
+	}
+}
 
 // A panic does not keep the turn on a processor.
 func TestPacketsGiveBackTheTurn(t *testing.T) {
 	r := newReceiver(t, &memory{}, Options{})
 	to, stop := servePackets(t, r, panics{}, 0)
 	defer stop()
-	fmt.Fprint(dialUDP(t, to), "{}")
+	fmt.Fprint(dialUDP(t, to), "fire")
 	waitFor(t, "the panic", func() bool { return r.Stats().Panics == 1 })
 	begun := make(chan struct{})
 	go func() {
