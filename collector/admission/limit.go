@@ -14,7 +14,7 @@ import (
 
 // A Limit bounds how many connections are open at a time, over all listeners that share
 // it. When as many are open, a newcomer whose principal has fewer than that with the most
-// takes the place of an idle one of the latter. It is safe for concurrent use.
+// takes the place of one of the latter that is idle, or else whose request has not arrived. It is safe for concurrent use.
 type Limit struct {
 	controller *Controller
 	most       int
@@ -63,7 +63,7 @@ type LimitStats struct {
 	Open     int    // now
 	Accepted uint64 // of them and those that have ended
 	Refused  uint64
-	Evicted  uint64 // idle ones that were closed to let another principal in
+	Evicted  uint64 // that were closed, idle or before their request had arrived, to let another principal in
 }
 
 // Stats returns a snapshot.

@@ -185,18 +185,14 @@ func (f *batcher) await(n int64) bool {
 }
 
 func (f *batcher) acquire(n int64) bool {
-	more := n - f.space.held
-	if more <= 0 {
+	w := f.space
+	if n <= w.held {
 		return true
 	}
-	p := f.space.principal
-	if !f.r.streams.Acquire(p, more) {
+	if !f.r.opts.Admission.AcquirePart(admission.Streams, w.principal, n-w.held) {
 		return false
 	}
-	if !f.r.acquire(f.space, n) {
-		f.r.streams.Release(p, more)
-		return false
-	}
+	w.held = n
 	return true
 }
 
