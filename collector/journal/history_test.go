@@ -111,7 +111,7 @@ func TestEmptiedFolder(t *testing.T) {
 	}
 }
 
-// What a tenant's retention may just have deleted is no damage.
+// What a tenant's retention may just have deleted is not reported as damage.
 func TestOldestOfATenant(t *testing.T) {
 	mem := crashed(t, memJournal(t, 2, 4, 3))
 	testkit.OK(t, mem.Remove(seg0))

@@ -298,7 +298,8 @@ func (j *Journal) settle(s *segment) error {
 		if away := inPlace(s.file, size); away != nil {
 			j.mu.Lock()
 			defer j.mu.Unlock()
-			s.busy, s.away = false, fmt.Errorf("%w: %s: %w", ErrTakenAway, segmentName(s.first, extOpen), away)
+			s.busy = false
+			s.takenLocked(away)
 			j.lost = s.away
 			return s.away
 		}

@@ -101,7 +101,7 @@ func (j *Journal) syncRoundLocked() {
 		j.mu.Lock()
 		j.counters.Fsyncs++
 		if away != nil {
-			t.s.away = fmt.Errorf("%w: %s: %w", ErrTakenAway, segmentName(t.s.first, extOpen), away)
+			t.s.takenLocked(away)
 			j.lost = t.s.away
 			continue
 		}

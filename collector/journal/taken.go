@@ -30,6 +30,13 @@ func inPlace(file disk.File, size int64) error {
 	return nil
 }
 
+// takenLocked notes why the file of s is not in its place; nil: it is.
+func (s *segment) takenLocked(why error) {
+	if s.away = nil; why != nil {
+		s.away = fmt.Errorf("%w: %s: %w", ErrTakenAway, segmentName(s.first, extOpen), why)
+	}
+}
+
 // Lost returns why nothing may be stored now, as Look found. It wraps ErrTakenAway.
 func (j *Journal) Lost() error {
 	j.mu.Lock()
@@ -75,9 +82,7 @@ func (j *Journal) lookLocked() error {
 		if t.s.file != t.file || t.s.busy || t.s.gone { // meanwhile
 			continue
 		}
-		if t.s.away = nil; errs[i] != nil {
-			t.s.away = fmt.Errorf("%w: %s: %w", ErrTakenAway, segmentName(t.s.first, extOpen), errs[i])
-		}
+		t.s.takenLocked(errs[i])
 	}
 	for _, s := range j.segs {
 		j.lost = cmp.Or(j.lost, s.away)

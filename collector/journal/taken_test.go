@@ -79,7 +79,7 @@ func TestTakenAway(t *testing.T) {
 	}
 }
 
-// Nothing is made in a folder that was put in the place of the journal's, also not as
+// Nothing is done in a folder that has replaced the journal's, not even as
 // segments age.
 func TestFolderOfOthers(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -10,7 +10,7 @@ import (
 const maxTenant = 1 << 10
 
 // TenantOf returns the tenant of a canonical line: the text of attrs.tenant. It is empty if
-// there is none, or it is no text or longer than 1 KiB. The result may refer to line.
+// the line has no such text, or one longer than 1 KiB. The result may refer to line.
 func TenantOf(line []byte) []byte {
 	const before, after = `,"attrs":`, `{"tenant":"`
 	// The collector writes it first. With no object or list before them, not even in a

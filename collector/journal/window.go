@@ -99,7 +99,7 @@ func (w *window) unpack(h *recordlog.Frame, data []byte, b *recordlog.Block) ([]
 	return lines, nil
 }
 
-// more goes to the next run if the current one has ended. False means that there is none.
+// more goes to the next run if the current one has ended. False means that it was the last.
 func (w *window) more() bool {
 	if w.left == 0 {
 		w.block, w.left = w.runs.Next()
