@@ -14,7 +14,8 @@ import (
 
 // A Limit bounds how many connections are open at a time, over all listeners that share
 // it. When as many are open, a newcomer whose principal has fewer than that with the most
-// takes the place of one of the latter that is idle, or else whose request has not arrived. It is safe for concurrent use.
+// takes the place of one of the latter that is idle, or else whose request has not
+// arrived. It is safe for concurrent use.
 type Limit struct {
 	controller *Controller
 	most       int
