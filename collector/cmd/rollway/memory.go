@@ -17,8 +17,8 @@ import (
 	"github.com/rollway/rollway/collector/config"
 )
 
-// limitMemory says what the collector will use, and returns an error if that does not fit
-// the process's cgroup. It sets the runtime's memory limit to nine tenths of the cgroup's,
+// limitMemory returns an error if what the collector will use does not fit the process's
+// cgroup. It sets the runtime's memory limit to nine tenths of the cgroup's,
 // unless GOMEMLIMIT is set; the rest is for memory that the runtime does not count. root
 // is the root of the file system.
 func limitMemory(log *slog.Logger, root fs.FS, inFlight config.Size) error {
@@ -27,8 +27,6 @@ func limitMemory(log *slog.Logger, root fs.FS, inFlight config.Size) error {
 		log.Warn("cannot read the memory limit of the cgroup; set GOMEMLIMIT instead", "error", err)
 	}
 	need := plannedMemory(int64(inFlight))
-	log.Info("memory: for requests and the program, without connections, queries, tails and keys (docs/INGEST.md)",
-		"bytes", need, "limits.in_flight", int64(inFlight), "cgroup", limit)
 	if limit > 0 && need > limit {
 		return fmt.Errorf("limits.in_flight of %d MiB needs up to %d MiB of memory, and the limit of the process's cgroup is %d MiB; %s",
 			inFlight>>20, need>>20, limit>>20, fittingAdvice(limit))

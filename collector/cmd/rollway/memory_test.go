@@ -136,10 +136,10 @@ func TestLimitMemory(t *testing.T) {
 		said       string
 		refused    string
 	}{
-		{"", "1000000000\n", 256 * MiB, 900_000_000, "bytes=450887680 limits.in_flight=268435456 cgroup=1000000000", ""},
-		{"", "max\n", 64 * MiB, none, "bytes=216006656 limits.in_flight=67108864 cgroup=0", ""},
-		{"2GiB", "1000000000\n", 256 * MiB, none, "cgroup=1000000000", ""},
-		{"off", "1000000000\n", 256 * MiB, none, "cgroup=1000000000", ""},
+		{"", "1000000000\n", 256 * MiB, 900_000_000, "", ""},
+		{"", "max\n", 64 * MiB, none, "", ""},
+		{"2GiB", "1000000000\n", 256 * MiB, none, "", ""},
+		{"off", "1000000000\n", 256 * MiB, none, "", ""},
 		{"", "?", 256 * MiB, none, "set GOMEMLIMIT instead", ""},
 		{"", "450887680", 256 * MiB, 450887680 - 45088768, "", ""},
 		{"", "450887679", 256 * MiB, none, "", "limits.in_flight of 256 MiB needs up to 430 MiB of memory, and the limit of the process's cgroup is 429 MiB; set limits.in_flight to 255MiB or less, or raise the limit"},

@@ -273,6 +273,7 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 		repaired = plural(n, "finding") + ", see the log;"
 	}
 	row("data", "%s, %s", cfg.Data, kept)
+	row("memory", "up to %d MiB for requests and the program; connections, queries and keys come on top", plannedMemory(int64(cfg.Limits.InFlight))>>20)
 	row("recovery", "%s ready after %s", repaired, shortTime(r.Took))
 	addr := ""
 	if base != defaultAddr {
