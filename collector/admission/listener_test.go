@@ -290,7 +290,7 @@ func TestClientAfterEviction(t *testing.T) {
 }
 
 // Over HTTP/2 a proxy has requests of several clients on one connection: what one of them
-// holds counts, whoever asks in between.
+// holds counts, also if another asks in between.
 func TestClientsOfOneConnection(t *testing.T) {
 	c := New()
 	limit := c.NewLimit(1, 0)

@@ -293,6 +293,7 @@ func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // TestRedteamAttack attacks from eight addresses.
 func TestRedteamAttack(t *testing.T) {
+	testkit.Nightly(t, testkit.Redteam, "its victims wait for longer beside other tests")
 	d := millis(testkit.Rounds(t, testkit.Redteam, 1000, int(redteamTime.Milliseconds())))
 	sets := [][]string{allAttacks}
 	if d == redteamTime {
@@ -307,6 +308,7 @@ func TestRedteamAttack(t *testing.T) {
 
 // TestRedteamAttackTLS is the same within TLS.
 func TestRedteamAttackTLS(t *testing.T) {
+	testkit.Nightly(t, testkit.Redteam, "its victims wait for longer beside other tests")
 	d := millis(testkit.Rounds(t, testkit.Redteam, 1000, int(redteamTime.Milliseconds())))
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -319,6 +321,7 @@ func TestRedteamAttackTLS(t *testing.T) {
 
 // TestRedteamAttackTokens attacks with tokens of eight tenants from the victim's address.
 func TestRedteamAttackTokens(t *testing.T) {
+	testkit.Nightly(t, testkit.Redteam, "its victims wait for longer beside other tests")
 	d := millis(testkit.Rounds(t, testkit.Redteam, 1000, int(redteamTime.Milliseconds())))
 	var list, secrets bytes.Buffer
 	for i := range 8 {
