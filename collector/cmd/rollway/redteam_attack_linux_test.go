@@ -253,16 +253,16 @@ func (w *witness) watch(d time.Duration) {
 // allAttacks are made one by one, and all at once.
 var allAttacks = []string{"junk:300", "bombs:1500", "unread:400", "idle:1000"}
 
-// underAttack checks that a collector serves a witness for d while attackers keep
+// underAttack checks that a collector serves a witness for redteamTime while attackers keep
 // connections to it, and takes no thread for each of them.
-func underAttack(t *testing.T, a *target, d time.Duration, tokens string, kinds ...string) {
+func underAttack(t *testing.T, a *target, tokens string, kinds ...string) {
 	t.Helper()
 	a.ready()
 	a.bound = mostResident(4000)
 	stop := startAttack(t, a.addr, tokens, kinds)
-	time.Sleep(d / 4)
+	time.Sleep(redteamTime / 4)
 	w := newWitness(a)
-	w.watch(d)
+	w.watch(redteamTime)
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", a.cmd.Process.Pid))
 	testkit.OK(t, err)
 	stop()
@@ -274,11 +274,7 @@ func underAttack(t *testing.T, a *target, d time.Duration, tokens string, kinds 
 		Attack: strings.Join(kinds, ", ") + " connections", Times: len(w.posts), Promised: "POST of another client p99 ≤ 250 ms, 0 refused; probes ≤ 1 s",
 		Measured: fmt.Sprintf("p99 %v, %d refused; probes ≤ %v; %d threads; %s", p99.Round(time.Millisecond), len(w.failed), probe.Round(time.Millisecond), len(threads), left),
 	}.Report(t)
-	most, mostProbe := 250*time.Millisecond, time.Second
-	if d < redteamTime || testkit.Race(t, "it is timed") { // other tests run beside it
-		most, mostProbe = 3*time.Second, 5*time.Second
-	}
-	if p99 > most || probe > mostProbe || len(threads) > 64 {
+	if p99 > 250*time.Millisecond || probe > time.Second || len(threads) > 64 {
 		t.Errorf("p99 %v, probes ≤ %v, %d threads", p99, probe, len(threads))
 	}
 	if len(w.failed) > 0 {
@@ -286,43 +282,36 @@ func underAttack(t *testing.T, a *target, d time.Duration, tokens string, kinds 
 	}
 }
 
-// redteamTime is how long an attack lasts that is timed.
+// redteamTime is how long an attack lasts.
 const redteamTime = 6 * time.Second
-
-func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // TestRedteamAttack attacks from eight addresses.
 func TestRedteamAttack(t *testing.T) {
 	testkit.Nightly(t, testkit.Redteam, "its victims wait for longer beside other tests")
-	d := millis(testkit.Rounds(t, testkit.Redteam, 1000, int(redteamTime.Milliseconds())))
 	sets := [][]string{allAttacks}
-	if d == redteamTime {
-		for _, kind := range allAttacks {
-			sets = append(sets, []string{kind})
-		}
+	for _, kind := range allAttacks {
+		sets = append(sets, []string{kind})
 	}
 	for _, kinds := range sets {
-		t.Run(strings.Join(kinds, "+"), func(t *testing.T) { underAttack(t, newTarget(t, ""), d, "", kinds...) })
+		t.Run(strings.Join(kinds, "+"), func(t *testing.T) { underAttack(t, newTarget(t, ""), "", kinds...) })
 	}
 }
 
 // TestRedteamAttackTLS is the same within TLS.
 func TestRedteamAttackTLS(t *testing.T) {
 	testkit.Nightly(t, testkit.Redteam, "its victims wait for longer beside other tests")
-	d := millis(testkit.Rounds(t, testkit.Redteam, 1000, int(redteamTime.Milliseconds())))
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	writeCertificate(t, 1, cert, key)
 	t.Setenv("SSL_CERT_FILE", cert) // for commands
 	a := newTarget(t, fmt.Sprintf("tls: {cert: %q, key: %q}\n", cert, key))
 	a.client.Transport = newWitness(a).fresh.Transport
-	underAttack(t, a, d, "", allAttacks...)
+	underAttack(t, a, "", allAttacks...)
 }
 
 // TestRedteamAttackTokens attacks with tokens of eight tenants from the victim's address.
 func TestRedteamAttackTokens(t *testing.T) {
 	testkit.Nightly(t, testkit.Redteam, "its victims wait for longer beside other tests")
-	d := millis(testkit.Rounds(t, testkit.Redteam, 1000, int(redteamTime.Milliseconds())))
 	var list, secrets bytes.Buffer
 	for i := range 8 {
 		secret := strings.Repeat(string(rune('a'+i)), 20)
@@ -334,7 +323,7 @@ func TestRedteamAttackTokens(t *testing.T) {
 	writeText(t, tokens, list.String())
 	a := newTarget(t, fmt.Sprintf("access: {tokens: %q}\n", tokens))
 	a.token = secretAll
-	underAttack(t, a, d, secrets.String(), allAttacks...)
+	underAttack(t, a, secrets.String(), allAttacks...)
 }
 
 // cpuOf is the time on processors that a process has used.
