@@ -36,7 +36,7 @@ nightly: ## run what takes too long for each commit (105 minutes at most) and wr
 	@$(GO) run ./scripts/dev nightly $(ARGS) $(PARTS)
 
 .PHONY: redteam
-redteam: ## attack a collector in every way that docs/THREATS.md names (10 minutes) and write the table in docs/RELIABILITY.md
+redteam: ## attack a collector in every way that docs/THREATS.md names (13 minutes) and write the table in docs/RELIABILITY.md
 	@$(GO) run ./scripts/dev redteam -o docs/results/redteam.json; status=$$?; (cd bench && $(GO) run ./cmd/bench tables redteam) && exit $$status
 
 .PHONY: lint
