@@ -7,12 +7,13 @@ import (
 	"log/slog"
 	"os"
 	"path"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/rollway/rollway/collector/config"
 )
@@ -62,14 +63,15 @@ const baseMemory = 32 << 20
 // that is limits.in_flight once more. The limit rises with the memory in use, so that
 // there is always room for garbage.
 func garbageLimit(inFlight, upper, used int64) int64 {
-	room := garbageRoom(inFlight)
-	return min(max(inFlight+baseMemory, used)+room, upper)
+	planned := inFlight + baseMemory
+	room := garbageRoom(inFlight) + max(used-planned, 0)/4
+	return min(max(planned, used)+room, upper)
 }
 
 func garbageRoom(inFlight int64) int64 { return max(inFlight/4, 32<<20) }
 
-// boundGarbage adjusts the memory limit every second until stop is called. It does
-// nothing with GOMEMLIMIT set.
+// boundGarbage adjusts the memory limit after each garbage collection until stop is
+// called. It does nothing with GOMEMLIMIT set.
 func boundGarbage(inFlight config.Size) (stop func()) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
@@ -77,23 +79,33 @@ func boundGarbage(inFlight config.Size) (stop func()) {
 	original := debug.SetMemoryLimit(-1)
 	limit := garbageLimit(int64(inFlight), original, 0)
 	debug.SetMemoryLimit(limit)
-	return background(func(end <-chan struct{}) {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-end:
-				debug.SetMemoryLimit(original)
-				return
-			case <-tick.C:
-			}
-			next := garbageLimit(int64(inFlight), original, memoryUsed())
-			if next > limit || next < limit-garbageRoom(int64(inFlight))/4 { // each change stops the world
-				limit = next
-				debug.SetMemoryLimit(limit)
-			}
+	var mu sync.Mutex // guards limit and ended
+	var ended bool
+	afterGC(func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		next := garbageLimit(int64(inFlight), original, memoryUsed())
+		if !ended && (next > limit || next < limit-garbageRoom(int64(inFlight))/4) { // each change stops the world
+			limit = next
+			debug.SetMemoryLimit(limit)
 		}
+		return !ended
 	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		ended = true
+		debug.SetMemoryLimit(original)
+	}
+}
+
+// afterGC calls f after each garbage collection, until it returns false.
+func afterGC(f func() bool) {
+	runtime.AddCleanup(new(*int), func(struct{}) {
+		if f() {
+			afterGC(f)
+		}
+	}, struct{}{})
 }
 
 // background runs f until stop is called, which closes end and waits for f.
