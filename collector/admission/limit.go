@@ -245,6 +245,9 @@ func addrOf(a net.Addr) netip.Addr {
 // Principal is that of the peer's address.
 func (c *Conn) Principal() *Principal { return c.addr }
 
+// Payer is who the connection counts for: the sender of its last request, or the peer.
+func (c *Conn) Payer() *Principal { return c.payer.Load() }
+
 // Over reports whether the connection is beyond the limit: its requests are to be
 // refused, except for those of probes.
 func (c *Conn) Over() bool { return c.over }

@@ -50,6 +50,14 @@ type conn struct {
 
 	streams atomic.Int32 // requests of HTTP/2 in progress
 
+	turn    admission.Turn // of the goroutine that reads, outside of HTTP/1 handlers
+	turning struct {
+		sync.Mutex
+		held   bool // turn is to end; guarded by the mutex
+		closed bool // guarded by the mutex
+	}
+	handling atomic.Bool // a handler of HTTP/1 reads, and takes turns of its own
+
 	reading atomic.Bool // there is a header that no handler has got
 	told    atomic.Bool // Options.Refused knows why it ends
 
@@ -99,13 +107,47 @@ func (c *conn) Read(p []byte) (int, error) {
 	if len(p) == 1 && c.answering.Load() {
 		return 0, nil
 	}
+	c.endTurn(false)
 	n, err := c.Conn.Read(p)
+	if n > 0 && len(p) > 1 && !c.handling.Load() {
+		c.beginTurn()
+	}
 	if n > 0 && c.plain {
 		if refused := c.look(p[:n], len(p) == 1); refused != nil {
 			return 0, refused
 		}
 	}
 	return n, err
+}
+
+// Write implements net.Conn. It may wait for the peer, so it ends the turn.
+func (c *conn) Write(p []byte) (int, error) {
+	c.endTurn(false)
+	return c.Conn.Write(p)
+}
+
+// beginTurn waits for the turn to work on what was read: TLS, frames and headers. Without
+// turns, thousands of connections that have sent something run one after the other, and a
+// client of another address waits for all of them.
+func (c *conn) beginTurn() {
+	c.turn.Use(c.s.o.Admission.CPU, c.admitted.Payer())
+	c.turn.Begin()
+	c.turning.Lock()
+	defer c.turning.Unlock()
+	if c.turning.held = !c.turning.closed; c.turning.closed {
+		c.turn.End()
+	}
+}
+
+// endTurn ends the turn, if there is one. Any goroutine may write or close.
+func (c *conn) endTurn(closed bool) {
+	c.turning.Lock()
+	defer c.turning.Unlock()
+	if c.turning.held {
+		c.turning.held = false
+		c.turn.End()
+	}
+	c.turning.closed = c.turning.closed || closed
 }
 
 // CloseWrite lets net/http send a last answer that is not lost by a reset.
@@ -125,6 +167,7 @@ func (c *conn) look(p []byte, background bool) error {
 	}
 	c.told.Store(true)
 	c.s.refused(c.RemoteAddr(), why.reason, why.text)
+	c.endTurn(false)
 	c.refuse(why.answer)
 	return errRefused{}
 }

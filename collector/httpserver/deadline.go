@@ -127,5 +127,6 @@ func (c *conn) Close() error {
 	c.s.mu.Lock()
 	delete(c.s.conns, c)
 	c.s.mu.Unlock()
+	c.endTurn(true)
 	return c.Conn.Close()
 }

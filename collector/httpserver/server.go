@@ -154,6 +154,11 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	c.reading.Store(false)
+	if r.ProtoMajor == 1 {
+		c.handling.Store(true)
+		defer c.handling.Store(false)
+		c.endTurn(false)
+	}
 	c.admitted.Begin()
 	defer c.admitted.End()
 	if c.admitted.Over() {
