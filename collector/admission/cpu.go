@@ -27,6 +27,10 @@ type CPU struct {
 // slice is how long a turn lasts while others wait.
 const slice = 2 * time.Millisecond
 
+// credit is how much a principal that has used less than its share may use before others.
+// A request takes several turns, and a new connection of TLS more.
+const credit = 4 * slice
+
 func newCPU() *CPU { return &CPU{slots: int64(runtime.GOMAXPROCS(0))} }
 
 // Waiting returns how much work waits for its turn.
@@ -149,8 +153,8 @@ func (c *CPU) yield(t *Turn) {
 // several turns at a time.
 func (c *CPU) startLocked(t *Turn) {
 	p := &t.p.turns
-	p.tag = max(p.tag, c.virtual)
-	c.virtual = p.tag
+	p.tag = max(p.tag, c.virtual-credit)
+	c.virtual = max(c.virtual, p.tag)
 	c.addLocked(t.p, slice)
 	t.begun, t.charged = time.Now(), true
 }
@@ -187,7 +191,7 @@ func (c *CPU) queueLocked(t *Turn) {
 	}
 	p.first, p.last = t, t
 	t.fresh = p.tag < c.virtual
-	p.tag = max(p.tag, c.virtual)
+	p.tag = max(p.tag, c.virtual-credit)
 	heap.Push(&c.queue, t.p)
 }
 
