@@ -255,7 +255,7 @@ var allAttacks = []string{"junk:300", "bombs:1500", "unread:400", "idle:1000"}
 
 // underAttack checks that a collector serves a witness for redteamTime while attackers keep
 // connections to it, and takes no thread for each of them. The witness begins once they have
-// had settle to connect, and 99 of 100 of its lines take most at the most.
+// had settle to connect, and 99 of 100 of its lines may take as long as most.
 func underAttack(t *testing.T, a *target, tokens string, settle, most time.Duration, kinds ...string) {
 	t.Helper()
 	a.ready()
