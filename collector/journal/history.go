@@ -197,7 +197,11 @@ func Acknowledge(dir string, r *AuditReport) error {
 func acknowledge(fsys disk.FS, dir string, r *AuditReport) error {
 	h := history{ID: r.ID, Findings: slices.Concat(r.Acknowledged, r.Findings)}
 	h.Findings = slices.DeleteFunc(h.Findings, func(f Finding) bool { return f.Harmless() })
-	if err := recordlog.WriteFile(fsys, filepath.Join(dir, ackFile), h.append(nil)); err != nil {
+	b, path := h.append(nil), filepath.Join(dir, ackFile)
+	if len(b) > maxHistory { // which nobody would read
+		return fmt.Errorf("acknowledge %d findings: %s would have %d bytes, and at most %d are read; move the most damaged segments away first", len(h.Findings), path, len(b), maxHistory)
+	}
+	if err := recordlog.WriteFile(fsys, path, b); err != nil {
 		return fmt.Errorf("acknowledge what was found: %w", err)
 	}
 	return nil

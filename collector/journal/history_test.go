@@ -1,10 +1,12 @@
 package journal
 
 import (
+	"bytes"
 	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -81,6 +83,26 @@ func TestFindingsAreKept(t *testing.T) {
 			}
 			testkit.OK(t, j.Close())
 		}
+	}
+}
+
+// Acknowledge writes no file that is too long to be read, and keeps the one that is there.
+func TestAcknowledgeIsBounded(t *testing.T) {
+	mem := memJournal(t, 2, 4, 3)
+	a, err := audit(mem, "/j", AuditOptions{})
+	testkit.OK(t, err)
+	a.Findings = []Finding{{Kind: recordlog.Damaged, File: seg0}}
+	testkit.OK(t, acknowledge(mem, "/j", &a))
+	before, err := mem.ReadFile("/j/" + ackFile)
+	testkit.OK(t, err)
+	for range 17 {
+		a.Findings = append(a.Findings, Finding{Kind: recordlog.Damaged, File: seg1, Detail: strings.Repeat("x", 1<<20)})
+	}
+	if err := acknowledge(mem, "/j", &a); err == nil || !strings.Contains(err.Error(), "18 findings") {
+		t.Errorf("acknowledged: %v", err)
+	}
+	if after, err := mem.ReadFile("/j/" + ackFile); !bytes.Equal(after, before) || err != nil {
+		t.Errorf("%d bytes are there, %d were: %v", len(after), len(before), err)
 	}
 }
 

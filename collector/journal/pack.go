@@ -201,7 +201,7 @@ func (j *Journal) rewrite(s *segment, src disk.File, path string, add addFrame) 
 	}
 	sh.Flags |= flagPacked
 	sh.Created = max(time.Now().UnixNano(), s.created+1) // by which a reader tells the files apart
-	dst, err := recordlog.Create(j.fs, path, sh)
+	dst, err := recordlog.Create(j.fs, path, sh, true)
 	if err != nil {
 		return nil, err
 	}

@@ -306,14 +306,11 @@ func (j *Journal) leaveOut(c candidate, sc *scanned, last bool) error {
 		return j.quarantine(c, "it holds no whole frame")
 	}
 	j.find(Finding{Kind: recordlog.EmptyRemoved, File: c.name(), Bytes: c.size})
-	if last && c.ext == extOpen && c.first == j.next { // perhaps no other name holds the offset
-		var err error
-		if j.writer.seg, err = j.createSegment(c.first); err == nil {
-			return nil
-		}
-	}
 	if err := j.removeFile(j.path(c.first, c.ext)); err != nil {
 		return fmt.Errorf("remove empty segment: %w", err)
+	}
+	if last && c.ext == extOpen && c.first == j.next { // perhaps no other name holds the offset
+		j.writer.seg, _ = j.createSegment(c.first) // else the next append makes it
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (j *Journal) repair(c candidate, f disk.File, sc *scanned, s *segment) erro
 func (j *Journal) copySpans(c candidate, f disk.File, sc *scanned) (size, footer int64, err error) {
 	path := j.path(c.first, extFix)
 	h := recordlog.Header{Kind: recordlog.JournalSegment, ID: sc.ID, First: c.first, Created: sc.created.UnixNano(), Prev: sc.Header.Prev}
-	dst, err := recordlog.Create(j.fs, path, h)
+	dst, err := recordlog.Create(j.fs, path, h, true)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -146,11 +147,14 @@ func (j *Journal) createSegment(first uint64) (*segment, error) {
 	}
 	j.mu.Unlock()
 
-	// A file of this name can only be left from a creation that failed.
-	f, err := recordlog.Create(j.fs, j.path(first, extOpen), h)
-	if errors.Is(err, disk.ErrNotFile) || errors.Is(err, disk.ErrOwner) { // planted
-		if _, err = recordlog.MoveAside(j.fs, j.dir, segmentName(first, extOpen)); err == nil {
-			f, err = recordlog.Create(j.fs, j.path(first, extOpen), h)
+	// A creation that failed may have left a header. Anything else is of others.
+	name, path := segmentName(first, extOpen), j.path(first, extOpen)
+	f, err := recordlog.Create(j.fs, path, h, false)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, disk.ErrNotFile) || errors.Is(err, disk.ErrOwner) {
+		var target string
+		if target, err = recordlog.MoveAside(j.fs, j.dir, name); err == nil {
+			j.keep(Finding{Kind: recordlog.Swapped, File: name, Detail: "it was there before the journal made it, and is set aside as " + target})
+			f, err = recordlog.Create(j.fs, path, h, false)
 		}
 	}
 	if err != nil {

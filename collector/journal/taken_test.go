@@ -3,12 +3,14 @@ package journal
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -156,6 +158,33 @@ func TestCutWhileWritten(t *testing.T) {
 	defer again.Close()
 	if offsets, gaps := readAll(t, again); !slices.Equal(offsets, []uint64{0, 1, 5}) || again.Stats().MissedRecords != 3 {
 		t.Errorf("read %v, gaps %v", offsets, gaps)
+	}
+}
+
+// A file that has the name of the next segment, and is not the journal's, is kept and reported.
+func TestNextNameIsTaken(t *testing.T) {
+	for name, planted := range map[string]string{"a segment of others": strings.Repeat("evidence\n", 20), "what a failed creation leaves": "\x89RWJ"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			var found []Finding
+			j := mustOpen(t, dir, Options{SegmentBytes: 1, OnFinding: func(f Finding) { found = append(found, f) }})
+			defer j.Close()
+			mustAppend(t, j, lines(0, 2))
+			path := filepath.Join(dir, segmentName(2, extOpen))
+			testkit.OK(t, os.WriteFile(path, []byte(planted), 0o640))
+			mustAppend(t, j, lines(2, 2))
+			kept, err := os.ReadFile(path + recordlog.ExtBad)
+			if len(planted) <= segmentHeaderSize {
+				if !errors.Is(err, fs.ErrNotExist) || len(found) > 0 {
+					t.Errorf("set aside %q, %v, findings %v", kept, err, found)
+				}
+			} else if string(kept) != planted || err != nil || len(found) != 1 || found[0].Kind != recordlog.Swapped || len(j.Findings()) != 1 {
+				t.Errorf("set aside %q, %v, findings %v and %v", kept, err, found, j.Findings())
+			}
+			if offsets, gaps := readAll(t, j); !slices.Equal(offsets, upTo(4)) || len(gaps) > 0 {
+				t.Errorf("read %v, gaps %v", offsets, gaps)
+			}
+		})
 	}
 }
 

@@ -159,20 +159,26 @@ func WriteFile(fsys disk.FS, path string, data []byte) error {
 	return fsys.SyncDir(filepath.Dir(path))
 }
 
-// Create makes or replaces the file at path, locks it, and writes h at its beginning. After
-// an error the file is gone, unless it is locked elsewhere.
-func Create(fsys disk.FS, path string, h Header) (disk.File, error) {
+// Create makes or replaces the file at path, locks it, and writes h at its beginning. Unless
+// replace is set, it fails with fs.ErrExist if the file has more than a header. After an
+// error the file is gone, unless it was there or is locked elsewhere.
+func Create(fsys disk.FS, path string, h Header, replace bool) (disk.File, error) {
 	f, err := fsys.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode)
-	if err == nil {
-		if err = LockFile(f, path); err != nil {
-			err = errors.Join(err, f.Close())
-		}
-	}
 	if err != nil {
 		return nil, fmt.Errorf("create segment: %w", err)
 	}
-	size, err := f.Size()
-	if err == nil && size > 0 {
+	err = LockFile(f, path)
+	size := int64(0)
+	if err == nil {
+		size, err = f.Size()
+	}
+	if err == nil && size > HeaderSize && !replace {
+		err = &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create segment: %w", err), f.Close())
+	}
+	if size > 0 {
 		err = f.Truncate(0)
 	}
 	if err == nil {

@@ -103,19 +103,19 @@ func (r *Report) small(f disk.File, path string) error {
 	}
 	sound := false
 	for _, pos := range slots {
-		b := make([]byte, max(r.Bytes-pos, 0))
-		if len(slots) > 1 && pos == 0 {
-			b = b[:min(len(b), SlotSize)]
+		h, err := ReadHeader(io.NewSectionReader(f, pos, HeaderSize), r.Kind, path)
+		if err == nil {
+			var sum uint32
+			sum, err = checksumAt(f, pos+HeaderSize, max(h.bodyLen, 0))
+			if err == io.EOF || err == nil && (sum != h.bodySum || h.bodyLen < 0) {
+				err = ErrDamaged
+			}
 		}
-		if n, err := f.ReadAt(b, pos); n < len(b) {
-			return err
-		}
-		h, body, err := ParseFile(b, r.Kind, path)
 		switch {
 		case err == nil:
 			sound, r.First = true, max(r.First, h.First)
 			if r.Kind == Manifest {
-				r.Records = int64(len(body) / ManifestEntrySize)
+				r.Records = h.bodyLen / ManifestEntrySize
 			}
 		case !IsDamage(err):
 			return err
@@ -131,18 +131,27 @@ func (r *Report) small(f disk.File, path string) error {
 // its folder.
 func (f *Footer) Check(file io.ReaderAt, name string) (list []Finding) {
 	for _, s := range f.Sections {
-		sum, buf := uint32(0), make([]byte, min(s.Len, 1<<20))
-		for pos := s.Pos; pos < s.Pos+s.Len; {
-			b := buf[:min(int64(len(buf)), s.Pos+s.Len-pos)]
-			if n, err := file.ReadAt(b, pos); n < len(b) {
-				return append(list, Finding{Kind: Damaged, File: name, Pos: s.Pos, Bytes: s.Len, Detail: err.Error()})
-			}
-			sum = Extend(sum, b)
-			pos += int64(len(b))
+		sum, err := checksumAt(file, s.Pos, s.Len)
+		if err != nil {
+			return append(list, Finding{Kind: Damaged, File: name, Pos: s.Pos, Bytes: s.Len, Detail: err.Error()})
 		}
 		if sum != s.Sum {
 			list = append(list, Finding{Kind: Damaged, File: name, Pos: s.Pos, Bytes: s.Len, Detail: fmt.Sprintf("section %d has another checksum than the footer says", s.Kind)})
 		}
 	}
 	return list
+}
+
+// checksumAt returns the checksum of n bytes of a file. The error is io.EOF if it ends before.
+func checksumAt(file io.ReaderAt, pos, n int64) (sum uint32, err error) {
+	buf := make([]byte, min(n, 1<<20))
+	for n > 0 {
+		b := buf[:min(int64(len(buf)), n)]
+		if got, err := file.ReadAt(b, pos); got < len(b) {
+			return 0, err
+		}
+		sum = Extend(sum, b)
+		pos, n = pos+int64(len(b)), n-int64(len(b))
+	}
+	return sum, nil
 }

@@ -11,6 +11,25 @@ import (
 	"github.com/rollway/rollway/internal/testkit"
 )
 
+// However long a small file is, Inspect reads what its header tells, in pieces.
+func TestInspectIsBounded(t *testing.T) {
+	for name, body := range map[string]int{"longer than its header says": 10 * ManifestEntrySize, "of many segments": 1e5 * ManifestEntrySize} {
+		mem := disktest.NewMem()
+		content := AppendFile(nil, Header{Kind: Manifest, First: 3}, make([]byte, body))
+		testkit.OK(t, mem.MkdirAll("/d", 0o750))
+		testkit.OK(t, mem.WriteFile("/d/m", append(content, make([]byte, 10<<20)...)))
+		most := 0
+		watched := &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+			most = max(most, op.Len)
+			return disktest.Fault{}
+		}}
+		r, err := Inspect(watched, "/d/m")
+		if err != nil || r.Records != int64(body/ManifestEntrySize) || len(r.Findings) > 0 || most > 1<<20 {
+			t.Errorf("%s: %+v, %v; %d bytes are read at once", name, r, err, most)
+		}
+	}
+}
+
 // Inspect says of each kind of file what it is and what is wrong with it.
 func TestInspect(t *testing.T) {
 	file := func(h Header, body string) []byte { return AppendFile(nil, h, []byte(body)) }

@@ -52,7 +52,7 @@ func (s *Spool) createSegment() (*segment, error) {
 	h := recordlog.Header{Kind: recordlog.SpoolSegment, ID: seg.id, First: seg.line, Created: seg.created.UnixNano(), Prev: seg.line}
 	// A file of this name can only be left from a creation that failed.
 	var err error
-	if seg.file, err = recordlog.Create(s.o.Disk, s.path(segmentName(seg.line)), h); err != nil {
+	if seg.file, err = recordlog.Create(s.o.Disk, s.path(segmentName(seg.line)), h, true); err != nil {
 		return nil, err
 	}
 	s.segs = append(s.segs, seg)
