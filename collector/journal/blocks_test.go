@@ -297,7 +297,7 @@ func (m *mixed) checkBlocks(mem *disktest.Mem) {
 				}
 			}
 			return err
-		}))
+		}, nil))
 		if len(foot.Tenants) == 0 {
 			if len(found) != 1 || found[""] == 0 {
 				m.t.Errorf("%s: the footer lists no tenants, found %v", e.Name, found)

@@ -164,9 +164,7 @@ func (j *Journal) drop(s *segment, due map[string]bool) error {
 	if j.dropSegment(s, due) {
 		return nil
 	}
-	return j.replace(s, func(p *packer, h *recordlog.Frame, body []byte, plain *[]byte) error {
-		return p.copy(h, body, due, plain)
-	})
+	return j.replace(s, &packer{due: due})
 }
 
 func (j *Journal) dropSegment(s *segment, due map[string]bool) bool {
@@ -185,8 +183,9 @@ func (j *Journal) dropSegment(s *segment, due map[string]bool) bool {
 	return j.removeOldestLocked(s)
 }
 
-// copy writes the packed frame h without the blocks of the tenants due.
-func (p *packer) copy(h *recordlog.Frame, body []byte, due map[string]bool, plain *[]byte) error {
+// copy writes the packed frame h, which has the checked body, without the blocks of the
+// tenants due; plain is memory for its lines.
+func (p *packer) copy(h *recordlog.Frame, body []byte, plain *[]byte) error {
 	blocks := []recordlog.Block{{Records: h.Records, Unpacked: h.Unpacked, Pos: h.KeysLen, Len: len(body) - h.KeysLen}}
 	runs := recordlog.Runs(nil).Append(0, h.Records)
 	if h.Flags == recordlog.FlagBlocks {
@@ -195,6 +194,8 @@ func (p *packer) copy(h *recordlog.Frame, body []byte, due map[string]bool, plai
 			return err
 		}
 	}
+	p.countSkipped(h.First)
+	var damaged []Finding
 	p.data = p.data[:0]
 	kept := recordlog.Frame{ID: h.ID} // p.h while nothing is gathered
 	for i := range blocks {
@@ -203,13 +204,14 @@ func (p *packer) copy(h *recordlog.Frame, body []byte, due map[string]bool, plai
 		switch {
 		case b.Len == 0:
 			continue
-		case due[b.Tenant]:
+		case p.due[b.Tenant]:
 			p.dropped += uint64(b.Records)
 			b.Len, b.Sum = 0, 0
 			continue
 		case h.Flags == 0: // its only one
 		case recordlog.Checksum(data) != b.Sum:
 			p.damaged += uint64(b.Records)
+			damaged = append(damaged, Finding{Kind: recordlog.Damaged, Pos: int64(len(p.data)), Bytes: int64(b.Len), Detail: b.String()})
 		}
 		p.data = append(p.data, data...)
 	}
@@ -217,6 +219,10 @@ func (p *packer) copy(h *recordlog.Frame, body []byte, due map[string]bool, plai
 	if len(p.data) == 0 || h.Flags != 0 {
 		p.h.Flags = recordlog.FlagBlocks
 		p.out = recordlog.AppendBlocks(p.out, blocks, runs)
+	}
+	for _, f := range damaged {
+		f.Pos += p.summary.pos + int64(len(p.out))
+		p.find(f)
 	}
 	p.out = append(p.out, p.data...)
 	p.h.Put(p.out)
@@ -239,4 +245,50 @@ func (p *packer) copy(h *recordlog.Frame, body []byte, due map[string]bool, plai
 	}
 	p.h = kept
 	return nil
+}
+
+// copyDamaged copies bytes of s that are no sound frame, and may have records of anybody.
+func (p *packer) copyDamaged(w *walker, from, to int64) error {
+	again, at := p.skipped, p.summary.pos
+	p.skipped = true
+	for from < to {
+		b, err := w.Bytes(from, int(min(to-from, 1<<20)))
+		if recordlog.IsDamage(err) { // the file was cut here
+			break
+		}
+		if err == nil {
+			_, err = p.dst.WriteAt(b, p.summary.pos)
+		}
+		if err != nil {
+			return err
+		}
+		p.summary.sum = recordlog.Extend(p.summary.sum, b)
+		p.summary.pos += int64(len(b))
+		from += int64(len(b))
+	}
+	if n := p.summary.pos - at; again {
+		p.found[len(p.found)-1].Bytes += n
+	} else {
+		p.find(Finding{Kind: recordlog.Damaged, Pos: at, Bytes: n})
+	}
+	return nil
+}
+
+// countSkipped counts the records before next that damage has hidden.
+func (p *packer) countSkipped(next uint64) {
+	foot := &p.summary.foot
+	if p.skipped && next > foot.End {
+		p.find(Finding{Kind: recordlog.Missing, From: foot.End, To: next})
+		n := next - foot.End
+		p.damaged += n
+		foot.Records += n
+		foot.End = next
+	}
+	p.skipped = false
+}
+
+// find keeps f to be reported, once the copy is in its place.
+func (p *packer) find(f Finding) {
+	f.File = segmentName(p.summary.foot.First, extSealed)
+	p.found = append(p.found, f)
 }

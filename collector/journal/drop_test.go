@@ -2,11 +2,13 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
@@ -141,6 +144,81 @@ func TestTenantRetention(t *testing.T) {
 				t.Errorf("%d records were dropped", dropped)
 			}
 		})
+	}
+}
+
+// Whatever byte of a packed segment's frames is flipped, retention deletes the sound blocks of
+// its tenant, keeps all that can be read of others, and reports what is damaged, once.
+func TestDropDamaged(t *testing.T) {
+	m := newMixed(t, 1, "", "shop", "bank")
+	mem := disktest.NewMem()
+	o := Options{Disk: mem, SegmentBytes: 20_000, MaxGroupBytes: 3000, Pack: true}
+	j, err := Open("/j", o)
+	testkit.OK(t, err)
+	m.fill(j, 300)
+	waitPacked(t, j)
+	testkit.OK(t, j.Close())
+	whole, err := mem.ReadFile(seg0)
+	testkit.OK(t, err)
+	foot, err := recordlog.ReadFooter(bytes.NewReader(whole), seg0, int64(len(whole)))
+	testkit.OK(t, err)
+	o.Tenants = map[string]Retention{"shop": {Bytes: 1}}
+	for pos := segmentHeaderSize; pos < int(foot.FramesEnd()); pos += 29 {
+		o.Disk = mem.KillClone()
+		b := bytes.Clone(whole)
+		b[pos] ^= 1 << (pos % 8)
+		testkit.OK(t, o.Disk.(*disktest.Mem).WriteFile(seg0, b))
+		j, err := Open("/j", o)
+		testkit.OK(t, err)
+		waitDropped(t, j)
+		if err := j.Stats().LastError; err != nil {
+			t.Fatalf("byte %d: %v", pos, err)
+		}
+		hidden := uint64(0)
+		r := j.NewReader(0)
+		for {
+			f, ok, err := r.TryNext()
+			var gap *Gap
+			if errors.As(err, &gap) {
+				for n := gap.From; n < gap.To && gap.Retention; n++ {
+					if m.owner[n] != "shop" {
+						t.Fatalf("byte %d: offset %d of %q is deleted", pos, n, m.owner[n])
+					}
+				}
+				if !gap.Retention {
+					hidden += gap.Missed()
+				}
+				continue
+			}
+			testkit.OK(t, err)
+			if !ok {
+				break
+			}
+			for line := range strings.Lines(string(f.Lines)) {
+				if n := f.First; line != m.model[n] || m.owner[n] == "shop" && n < foot.End {
+					t.Fatalf("byte %d: offset %d of %q is %q", pos, n, m.owner[n], line)
+				}
+				f.First++
+			}
+		}
+		found := j.Findings()
+		most := uint64(slices.MaxFunc(foot.Marks, func(a, b recordlog.Mark) int { return cmp.Compare(a.Records, b.Records) }).Records)
+		if r.Offset() != uint64(len(m.model)) || hidden > most || hidden > 0 != (len(found) > 0) {
+			t.Fatalf("byte %d: read to %d, %d records are hidden, a frame has %d; findings %v", pos, r.Offset(), hidden, most, found)
+		}
+		r.Close()
+		testkit.OK(t, j.Close())
+		a, err := audit(o.Disk, "/j", AuditOptions{})
+		if err != nil || len(a.Damage(0)) != len(found) {
+			t.Fatalf("byte %d: the audit finds %v, %v, the journal %v", pos, a.Damage(0), err, found)
+		}
+		j, err = Open("/j", o)
+		testkit.OK(t, err)
+		waitDropped(t, j)
+		if again := j.Findings(); len(again) != len(found) {
+			t.Fatalf("byte %d: after a restart %v, was %v", pos, again, found)
+		}
+		testkit.OK(t, j.Close())
 	}
 }
 

@@ -81,26 +81,19 @@ func (j *Journal) pack(s *segment) error {
 		return err
 	}
 	defer enc.Close()
-	return j.replace(s, func(p *packer, h *recordlog.Frame, body []byte, plain *[]byte) error {
-		p.enc = enc
-		lines, err := linesOf(h, body, plain)
-		if err != nil {
-			return err
-		}
-		return p.add(h, body[:h.KeysLen], lines)
-	})
+	return j.replace(s, &packer{enc: enc})
 }
 
-// replace replaces the file of a sealed segment by what rewrite makes of it, once that is
-// durable and compared.
-func (j *Journal) replace(s *segment, add addFrame) error {
+// replace replaces the file of a sealed segment by what p makes of it, once that is durable
+// and compared.
+func (j *Journal) replace(s *segment, p *packer) error {
 	src, err := j.fs.OpenFile(j.path(s.first, extSealed), os.O_RDWR, 0) // written to by discard only
 	if err != nil {
 		return err
 	}
 	path := j.path(s.first, extPack)
-	p, err := j.rewrite(s, src, path, add)
-	if err == nil && p.enc != nil && !p.tenants && p.size+p.footer >= s.size+s.footer {
+	err = j.rewrite(s, src, path, p)
+	if err == nil && p.enc != nil && len(p.summary.foot.Tenants) == 0 && p.summary.pos+p.footer >= s.size+s.footer {
 		err = errNotSmaller
 	}
 	if err == nil {
@@ -113,6 +106,9 @@ func (j *Journal) replace(s *segment, add addFrame) error {
 		return errors.Join(err, j.removeFile(path), src.Close())
 	}
 	j.discard(src)
+	for _, f := range p.found {
+		j.keep(f)
+	}
 	return nil
 }
 
@@ -134,7 +130,8 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 	if err != nil {
 		j.noteLocked(fmt.Errorf("pack segment: %w", err))
 	}
-	before, after := s.bytesLocked(), p.size+p.footer
+	foot := &p.summary.foot
+	before, after := s.bytesLocked(), p.summary.pos+p.footer
 	j.total -= before - after
 	if s.packed {
 		j.counters.DroppedRecords += p.dropped
@@ -143,18 +140,20 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 		j.counters.PackedFrom += uint64(before)
 		j.counters.PackedTo += uint64(after)
 	}
-	s.size, s.footer, s.marks, s.packed, s.created = p.size, p.footer, p.marks, true, p.created
-	s.takeTenantsLocked(&p.summary.foot)
+	s.size, s.footer, s.packed, s.created = p.summary.pos, p.footer, true, p.created
+	s.takeMarksLocked(foot)
 	j.changedLocked()
-	if p.from <= s.first && p.next >= s.end {
-		s.minTime, s.maxTime, s.timed = p.min, p.max, true
+	if len(p.found) == 0 && len(foot.Marks) > 0 && foot.Marks[0].First == s.first && foot.End >= s.end {
+		s.minTime, s.maxTime, s.timed = foot.MinTime, foot.MaxTime, true
 	}
 	return nil
 }
 
 type packer struct {
+	enc *zstd.Encoder   // nil: blocks are copied, except those of due
+	due map[string]bool // tenants
+
 	dst    disk.File
-	enc    *zstd.Encoder   // nil: blocks are copied
 	h      recordlog.Frame // of the frame being gathered
 	keys   []byte
 	bytes  int // of lines
@@ -167,17 +166,14 @@ type packer struct {
 	dir    []recordlog.Block
 	out    []byte
 
-	created    int64 // time of the file's header
-	tenants    bool  // it has blocks
-	size       int64 // of the header and the frames
-	footer     int64 // of what follows them
-	summary    *summary
-	marks      marks
-	from, next uint64 // offsets
-	min, max   int64
-	sum        uint32 // CRC-32C of all lines
-	dropped    uint64 // records
-	damaged    uint64 // records of blocks that are damaged, and copied as they are
+	created int64 // time of the file's header
+	summary *summary
+	footer  int64     // length of what follows the frames
+	sum     uint32    // CRC-32C of all lines
+	dropped uint64    // records
+	damaged uint64    // records that are damaged, and copied as they are
+	found   []Finding // of those
+	skipped bool      // damage was copied since the last frame
 }
 
 // packBlock is the lines of one tenant in the frame being gathered.
@@ -187,28 +183,29 @@ type packBlock struct {
 	records int
 }
 
-// addFrame adds the frame h, which has the checked body, to p. plain is memory for its lines.
-type addFrame func(p *packer, h *recordlog.Frame, body []byte, plain *[]byte) error
-
-// rewrite makes a new durable file of the records of s, by add of the frames of src. It
-// takes at most half of a processor.
-func (j *Journal) rewrite(s *segment, src disk.File, path string, add addFrame) (p *packer, err error) {
+// rewrite makes a new durable file of the records of s, as p has them, from the frames of
+// src. It takes at most half of a processor.
+func (j *Journal) rewrite(s *segment, src disk.File, path string, p *packer) (err error) {
 	var w walker
 	w.Open(src, j.path(s.first, extSealed), s.size)
 	sh, err := w.FileHeader(recordlog.JournalSegment)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	sh.Flags |= flagPacked
 	sh.Created = max(time.Now().UnixNano(), s.created+1) // by which a reader tells the files apart
-	dst, err := recordlog.Create(j.fs, path, sh, true)
-	if err != nil {
-		return nil, err
+	if p.dst, err = recordlog.Create(j.fs, path, sh, true); err != nil {
+		return err
 	}
-	defer func() { err = errors.Join(err, dst.Close()) }()
-	p = &packer{dst: dst, index: make(map[string]int), created: sh.Created, size: segmentHeaderSize, from: math.MaxUint64, min: math.MaxInt64, max: math.MinInt64}
+	defer func() { err = errors.Join(err, p.dst.Close()) }()
+	p.index, p.created = make(map[string]int), sh.Created
 	p.h.ID, p.summary = sh.ID, newSummary(sh.ID, s.first)
 	p.summary.packed = true
+	add, damaged := p.add, (func(from, to int64) error)(nil)
+	if p.enc == nil {
+		add = p.copy
+		damaged = func(from, to int64) error { return p.copyDamaged(&w, from, to) }
+	}
 	if err := w.each(j.pause, func(h *recordlog.Frame, frame []byte) error {
 		if h.First >= s.end { // a write error that was rolled back
 			return io.EOF
@@ -216,22 +213,23 @@ func (j *Journal) rewrite(s *segment, src disk.File, path string, add addFrame) 
 		if what := h.Unknown(); what != "" {
 			return fmt.Errorf("a frame has %s", what)
 		}
-		return add(p, h, frame[frameHeaderSize:], &w.plain)
-	}); err != nil {
-		return nil, err
+		return add(h, frame[frameHeaderSize:], &w.plain)
+	}, damaged); err != nil {
+		return err
 	}
 	if err := p.flush(); err != nil {
-		return nil, err
+		return err
 	}
+	p.countSkipped(s.end)
 	j.mu.Lock()
 	keys := j.keys.between(s.first, s.end)
 	j.mu.Unlock()
 	end := p.summary.end(keys, s.written)
-	if _, err := dst.WriteAt(end, p.size); err != nil {
-		return nil, err
+	if _, err := p.dst.WriteAt(end, p.summary.pos); err != nil {
+		return err
 	}
 	p.footer = int64(len(end))
-	return p, dst.Sync()
+	return p.dst.Sync()
 }
 
 // pause waits for d, or returns os.ErrClosed when the journal is closing.
@@ -246,9 +244,14 @@ func (j *Journal) pause(d time.Duration) error {
 	}
 }
 
-// add adds the frame h. A batch that continues in the next frame begins a packed frame.
-func (p *packer) add(h *recordlog.Frame, keys, lines []byte) error {
-	goesOn := false
+// add adds the frame h, which has the checked body; plain is memory for its lines. A batch
+// that continues in the next frame begins a packed frame.
+func (p *packer) add(h *recordlog.Frame, body []byte, plain *[]byte) error {
+	lines, err := linesOf(h, body, plain)
+	if err != nil {
+		return err
+	}
+	keys, goesOn := body[:h.KeysLen], false
 	for _, k := range parseKeys(nil, h, keys) {
 		goesOn = goesOn || k.first+uint64(k.records) > h.End()
 	}
@@ -324,7 +327,7 @@ func (p *packer) flush() error {
 	if len(p.blocks) == 1 && p.blocks[0].tenant == "" {
 		p.out = p.enc.EncodeAll(p.blocks[0].lines, p.out)
 	} else {
-		p.h.Flags, p.tenants = recordlog.FlagBlocks, true
+		p.h.Flags = recordlog.FlagBlocks
 		p.data, p.dir = p.data[:0], p.dir[:0]
 		for _, b := range p.blocks {
 			start := len(p.data)
@@ -360,14 +363,10 @@ func (p *packer) flush() error {
 
 // write writes the frame h, which is in out.
 func (p *packer) write() error {
-	if _, err := p.dst.WriteAt(p.out, p.size); err != nil {
+	if _, err := p.dst.WriteAt(p.out, p.summary.pos); err != nil {
 		return err
 	}
-	p.marks.add(p.h.First, p.size, packBytes)
 	p.summary.frame(&p.h, p.out)
-	p.size += int64(len(p.out))
-	p.from, p.next = min(p.from, p.h.First), p.h.End()
-	p.min, p.max = min(p.min, p.h.MinTime), max(p.max, p.h.MaxTime)
 	return nil
 }
 
@@ -379,11 +378,15 @@ func (j *Journal) comparePacked(p *packer, path string) error {
 	}
 	defer f.Close() // only read from
 	var w walker
-	w.Open(f, path, p.size)
+	w.Open(f, path, p.summary.pos)
 	if _, err := w.FileHeader(recordlog.JournalSegment); err != nil {
 		return err
 	}
 	sum, records := uint32(0), uint64(0)
+	var damaged func(from, to int64) error
+	if len(p.found) > 0 { // then the records tell
+		damaged = func(int64, int64) error { return nil }
+	}
 	if err := w.each(j.pause, func(h *recordlog.Frame, frame []byte) error {
 		return w.framesOf(h, frame[frameHeaderSize:], func(f Frame, lost string) error {
 			if lost == "" {
@@ -392,7 +395,7 @@ func (j *Journal) comparePacked(p *packer, path string) error {
 			}
 			return nil
 		})
-	}); err != nil {
+	}, damaged); err != nil {
 		return err
 	}
 	if p.enc != nil && sum != p.sum || records != p.summary.foot.Records-p.damaged {

@@ -227,9 +227,9 @@ func (s *segment) takeMarksLocked(foot *recordlog.Footer) {
 	if s.packed {
 		s.takeTenantsLocked(foot)
 	}
-	s.marks = make(marks, len(foot.Marks))
-	for i, m := range foot.Marks {
-		s.marks[i] = mark{m.First, m.Pos}
+	s.marks = nil
+	for _, m := range foot.Marks {
+		s.marks.add(m.First, m.Pos, packBytes)
 	}
 }
 

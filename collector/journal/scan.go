@@ -100,25 +100,34 @@ func (w *walker) framesOf(h *recordlog.Frame, body []byte, f func(f Frame, lost 
 
 // each calls f with every frame up to the limit and its bytes, which were checked, until
 // f returns an error; io.EOF ends it early. It calls pause with the time that each
-// mebibyte took.
-func (w *walker) each(pause func(time.Duration) error, f func(h *recordlog.Frame, frame []byte) error) error {
-	begin, paused := time.Now(), w.Pos
+// mebibyte took. With damaged it goes on after damage, and calls that with its bytes.
+func (w *walker) each(pause func(time.Duration) error, f func(h *recordlog.Frame, frame []byte) error, damaged func(from, to int64) error) error {
+	begin, paused, next := time.Now(), w.Pos, uint64(0)
 	for w.Pos < w.Limit {
+		at := w.Pos
 		h, err := w.Header()
 		var frame []byte
 		if err == nil {
-			frame, err = w.Bytes(w.Pos, int(h.Size()))
+			frame, err = w.Bytes(at, int(h.Size()))
 		}
 		if err == nil {
 			_, err = w.Body(&h)
 		}
 		if err == nil {
+			next = h.End()
 			err = f(&h, frame)
 		}
-		if err == io.EOF {
+		switch {
+		case err == io.EOF:
 			return nil
-		}
-		if err != nil {
+		case recordlog.IsDamage(err) && damaged != nil:
+			if w.Pos == at {
+				_ = w.resync(next) // damaged meets what cannot be read
+			}
+			if err := damaged(at, w.Pos); err != nil {
+				return err
+			}
+		case err != nil:
 			return err
 		}
 		if w.Pos-paused >= 1<<20 {

@@ -53,12 +53,11 @@ func (s *summary) frame(h *recordlog.Frame, frame []byte) {
 	n := len(f.Marks)
 	if n == 0 || s.pos-f.Marks[n-1].Pos >= markBytes || s.packed {
 		f.Marks = append(f.Marks, recordlog.Mark{First: h.First, Pos: s.pos, MinTime: h.MinTime, MaxTime: h.MaxTime})
-		n++
 	}
-	m := &f.Marks[n-1]
+	m := &f.Marks[len(f.Marks)-1]
 	m.Records += uint32(h.Records)
 	m.MinTime, m.MaxTime = min(m.MinTime, h.MinTime), max(m.MaxTime, h.MaxTime)
-	if f.End == f.First {
+	if n == 0 {
 		f.MinTime, f.MaxTime = h.MinTime, h.MaxTime
 	}
 	f.MinTime, f.MaxTime = min(f.MinTime, h.MinTime), max(f.MaxTime, h.MaxTime)
@@ -231,7 +230,7 @@ func (j *Journal) writeFooter(f disk.File, path string, id, first uint64, size i
 			s.lines(lines, h.Records, h.MinTime)
 		}
 		return err
-	}); err != nil {
+	}, nil); err != nil {
 		return 0, err
 	}
 	end := s.end(keys, written)
