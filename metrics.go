@@ -1,7 +1,6 @@
 package rollway
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/rollway/rollway/internal/promtext"
@@ -12,13 +11,9 @@ import (
 // samples get them. Counters begin at 0 with the Logger. The error names a label
 // that is not allowed, or is out's.
 func (s Stats) WriteMetrics(out io.Writer, labels ...string) error {
-	err := promtext.Write(out, "rollway_logger_", labels, promtext.Table{
+	return promtext.Write(out, "logger", labels, promtext.Table{
 		promtext.Counter("records_sampled_total", "Records that sampling left out and reported.", s.Sampled),
 	}, promtext.Each(s.Outputs, []string{"output"}, func(o OutputStats) ([]string, promtext.Table) {
 		return []string{o.Name}, append(promtext.Ledger(o.Ledger), promtext.Failure(o.Failing, o.LastErrorTime)...)
 	}))
-	if err != nil {
-		return fmt.Errorf("rollway: write metrics: %w", err)
-	}
-	return nil
 }

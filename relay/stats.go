@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -157,7 +156,7 @@ func (s Stats) WriteMetrics(out io.Writer, labels ...string) error {
 	for reason := ReasonDone; reason < reasons; reason++ {
 		closed = append(closed, promtext.Of(s.Closed[reason], reason.String()))
 	}
-	err := promtext.Write(out, "rollway_relay_", labels, promtext.Table{
+	return promtext.Write(out, "relay", labels, promtext.Table{
 		promtext.Counter("connections_accepted_total", "Connections accepted.", s.Accepted),
 		promtext.Gauge("connections_active", "Connections being set up, copied or closed.", s.Active),
 		promtext.Gauge("connections_max", "Connections beyond which more are refused; negative: no bound.", s.MaxConns),
@@ -175,10 +174,6 @@ func (s Stats) WriteMetrics(out io.Writer, labels ...string) error {
 		promtext.Gauge("buffers_in_use", "Buffers that hold bytes in flight.", s.BuffersInUse),
 		promtext.Durations("first_byte_seconds", "Time from accepting a connection to the first byte for its client.", s.firstByte),
 	}, promtext.Each(s.Upstreams, []string{"upstream", "address"}, upstreamMetrics))
-	if err != nil {
-		return fmt.Errorf("relay: write metrics: %w", err)
-	}
-	return nil
 }
 
 func upstreamMetrics(u UpstreamStats) ([]string, promtext.Table) {

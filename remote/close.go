@@ -20,9 +20,6 @@ func (w *Writer) Flush(ctx context.Context) error {
 // settleAll waits as Flush does. Unless patient is set, it does not wait for lines on
 // disk while the peer fails, and calls fsync for those it leaves there.
 func (w *Writer) settleAll(ctx context.Context, patient bool) error {
-	if w.spill != nil && !patient && w.spill.peerFails() {
-		return w.spill.pendingError(patient, nil)
-	}
 	if w.spill != nil {
 		return w.spill.drain(ctx, patient)
 	}

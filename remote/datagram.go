@@ -189,22 +189,14 @@ func refuses(err error) bool { return errors.Is(err, errnoRefused) || errors.Is(
 func (g *datagramSender) abandon(err error) {
 	l := g.link
 	g.link = nil
-	var ne net.Error
 	// The peer is slow, or Shutdown cancels: the lines are in the peer's queue.
-	if errors.As(err, &ne) && ne.Timeout() || errors.Is(err, errnoNoBuffers) || errors.Is(err, context.Canceled) {
+	if isTimeout(err) || errors.Is(err, errnoNoBuffers) || errors.Is(err, context.Canceled) {
 		g.keepUnread(l)
 		return
 	}
 	l.conn.Close()
 	g.name.failures++
-	g.reportLost(l, err)
-}
-
-// reportLost records that the lines on l may be lost because of err.
-func (g *datagramSender) reportLost(l *datagramSocket, err error) {
-	if l.lines > 0 {
-		g.w.noteBroken(&g.lost, l.lines, err)
-	}
+	g.w.noteBroken(&g.lost, l.lines, err)
 }
 
 // confirm waits until a local peer has read its queue, if the system tells (Linux). Over

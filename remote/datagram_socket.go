@@ -15,8 +15,7 @@ import (
 // dial connects a socket to the peer. Over UDP it takes the next address of the
 // peer's name if the one before has failed.
 func (g *datagramSender) dial(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, g.w.opt.dial,
-		fmt.Errorf("no connection within %v: %w", g.w.opt.dial, context.DeadlineExceeded))
+	ctx, cancel := withTimeout(ctx, g.w.opt.dial, "connection")
 	defer cancel()
 	addrs := []string{g.w.addr.dial}
 	if !g.w.addr.local() {
@@ -229,7 +228,7 @@ func (g *datagramSender) keepUnread(l *datagramSocket) {
 			err = l.checkPeer()
 		}
 		if err != nil {
-			g.reportLost(l, err)
+			g.w.noteBroken(&g.lost, l.lines, err)
 		}
 		return true
 	})
@@ -246,7 +245,7 @@ func (g *datagramSender) confirmUnread(ctx context.Context) error {
 		}
 		l.conn.Close()
 		if err != nil {
-			g.reportLost(l, err)
+			g.w.noteBroken(&g.lost, l.lines, err)
 		}
 		g.unread = g.unread[1:]
 	}

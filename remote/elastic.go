@@ -43,8 +43,6 @@ func elasticURL(u *url.URL) error {
 // before its other fields. A line that is not a JSON object becomes its message.
 type elasticFormat struct{ rec record }
 
-func (f *elasticFormat) contentType() string { return "application/x-ndjson" }
-
 func (f *elasticFormat) group([]byte) int { return 0 }
 
 func (f *elasticFormat) appendBody(dst, _ []byte, lines [][]byte, at time.Time, id func(int) string) []byte {

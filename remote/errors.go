@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/internal/backoff"
 )
 
 // A cleanError is an error without secrets. Every error that a Writer returns or has in
@@ -17,7 +19,7 @@ type cleanError struct {
 }
 
 func (e *cleanError) Error() string             { return e.text }
-func (e *cleanError) RetryAfter() time.Duration { return retryAfter(e.err) }
+func (e *cleanError) RetryAfter() time.Duration { return backoff.Asked(e.err) }
 func (e *cleanError) Is(target error) bool      { return errors.Is(e.err, target) }
 
 func (e *cleanError) Unwrap() error {
@@ -50,17 +52,6 @@ func (w *Writer) redact(s string) string {
 		}
 	}
 	return s
-}
-
-// retryAfter is how long the peer asked to wait, 0 if it did not.
-func retryAfter(err error) time.Duration {
-	if r, ok := errors.AsType[interface {
-		error
-		RetryAfter() time.Duration
-	}](err); ok {
-		return r.RetryAfter()
-	}
-	return 0
 }
 
 // A statusError is an HTTP answer that confirms nothing.
@@ -132,10 +123,14 @@ func advise(resp *http.Response, own map[int]string) string {
 
 // refuses reports whether the answer refuses the request, and does not just say that the
 // peer is busy or broken.
-func (e *statusError) refuses() bool {
-	switch e.code {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-		return false
-	}
-	return e.code >= 300 && e.code < 500
+func (e *statusError) refuses() bool { return e.code >= 300 && e.code < 500 && !busy(e.code) }
+
+// busy reports whether a status says that the peer has no time for the request now.
+func busy(code int) bool {
+	return code == http.StatusRequestTimeout || code == http.StatusTooEarly || code == http.StatusTooManyRequests
+}
+
+// temporary reports whether a status says that the peer is busy or broken at the moment.
+func temporary(code int) bool {
+	return busy(code) || code == http.StatusBadGateway || code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout
 }

@@ -110,17 +110,7 @@ func (s repeatedStatus) caused(err error) *statusError {
 	return nil
 }
 
-// temporary reports whether a status says that the peer is busy or broken at the moment.
-func temporary(code int) bool {
-	switch code {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
-		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
-
-func newHTTPSender(w *Writer, form httpFormat) *httpSender {
+func newHTTPSender(w *Writer) *httpSender {
 	transport := &http.Transport{
 		DialContext:            w.dialer.dial,
 		TLSClientConfig:        w.opt.TLSConfig,
@@ -144,7 +134,7 @@ func newHTTPSender(w *Writer, form httpFormat) *httpSender {
 	rand.Read(id[:])
 	h := &httpSender{
 		w:    w,
-		form: form,
+		form: w.addr.dialect.http(&w.opt),
 		client: &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -156,7 +146,7 @@ func newHTTPSender(w *Writer, form httpFormat) *httpSender {
 		h.header = http.Header{}
 	}
 	if w.addr.dialect != plainLines || h.header.Get("Content-Type") == "" {
-		h.header.Set("Content-Type", form.contentType())
+		h.header.Set("Content-Type", w.addr.dialect.contentType)
 	}
 	if h.header.Get("User-Agent") == "" {
 		h.header.Set("User-Agent", userAgent())
@@ -185,8 +175,7 @@ var userAgent = sync.OnceValue(func() string {
 // request makes one request with the idempotency key, if there is one, and
 // hands its answer to judge. last says that nothing of h.piece is sent after it.
 func (h *httpSender) request(ctx context.Context, body []byte, last bool, key string, read func(*http.Response) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, h.w.opt.attempt,
-		fmt.Errorf("no full answer within %v: %w", h.w.opt.attempt, context.DeadlineExceeded))
+	ctx, cancel := withTimeout(ctx, h.w.opt.attempt, "full answer")
 	defer cancel()
 	size := len(body)
 	body, err := h.compress(body)

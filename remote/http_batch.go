@@ -15,8 +15,6 @@ import (
 
 // An httpFormat is what a peer of HTTP wants to be sent, and answers.
 type httpFormat interface {
-	// contentType of the body.
-	contentType() string
 	// group returns the same number for lines that may share a request after the
 	// peer has refused a part of one.
 	group(line []byte) int

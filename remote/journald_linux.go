@@ -3,7 +3,7 @@ package remote
 import (
 	"fmt"
 	"net"
-	"syscall"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,26 +20,16 @@ func sendMemfd(c net.Conn, data []byte) error {
 	case err != nil:
 		return fmt.Errorf("%w: create file in memory: %w", errLocal, err)
 	}
-	defer unix.Close(fd)
-	for off := 0; off < len(data); {
-		n, err := unix.Write(fd, data[off:])
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("%w: write file in memory: %w", errLocal, err)
-		}
-		off += n
+	f := os.NewFile(uintptr(fd), "rollway-journal-entry")
+	defer f.Close()
+	if _, err := f.Write(data); err != nil {
+		return fmt.Errorf("%w: write file in memory: %w", errLocal, err)
 	}
 	const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		return fmt.Errorf("%w: seal file in memory: %w", errLocal, err)
 	}
-	sc, ok := c.(syscall.Conn)
-	if !ok {
-		return errnoTooLong
-	}
-	raw, err := sc.SyscallConn()
+	raw, err := c.(*net.UnixConn).SyscallConn()
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -100,21 +99,14 @@ func newLokiFormat(o Loki) *lokiFormat {
 	return f
 }
 
-func (f *lokiFormat) contentType() string { return "application/json" }
-
 func (f *lokiFormat) group(line []byte) int {
 	if !f.levels {
 		return 0
 	}
-	f.rec.read(line, false)
-	return f.rec.lokiLevel()
-}
-
-func (r *record) lokiLevel() int {
-	if !r.hasLevel {
+	if f.rec.read(line, false); !f.rec.hasLevel {
 		return 0
 	}
-	return 1 + sort.Search(6, func(i int) bool { return r.level < lokiBounds[i] })
+	return 1 + levelIn(lokiBounds, f.rec.level)
 }
 
 // lokiBounds are the first levels beyond those of the labels from trace on.

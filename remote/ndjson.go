@@ -1,11 +1,11 @@
 package remote
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
@@ -13,8 +13,6 @@ import (
 
 // ndjsonFormat sends lines as they are.
 type ndjsonFormat struct{}
-
-func (ndjsonFormat) contentType() string { return "application/x-ndjson" }
 
 func (ndjsonFormat) group([]byte) int { return 0 }
 
@@ -29,13 +27,12 @@ func (ndjsonFormat) readAnswer(resp *http.Response, lines int, _ bool) (v verdic
 			return v, err
 		}
 	} else {
-		var head strings.Builder
-		body := io.TeeReader(resp.Body, &limitedWriter{w: &head, left: maxQuote})
+		defer drain(resp.Body)
+		head, _ := io.ReadAll(io.LimitReader(resp.Body, maxQuote))
 		if refusesBody(code) {
-			t, _ = parseTally(body)
+			t, _ = parseTally(io.MultiReader(bytes.NewReader(head), resp.Body))
 		}
-		drain(body)
-		whole := refusal(resp, head.String(), nil)
+		whole := refusal(resp, string(head), nil)
 		switch {
 		case !refusesBody(code):
 			return v, whole
@@ -68,26 +65,11 @@ func (t tally) refused(lines uint64) uint64 {
 }
 
 func (t tally) reason() string {
-	reason := t.first
-	if reason == "" {
-		reason = "the peer gives no reason"
-	}
+	reason := cmp.Or(t.first, "the peer gives no reason")
 	if t.firstLine > 0 {
 		reason = fmt.Sprintf("line %d of its request: %s", t.firstLine, reason)
 	}
 	return reason
-}
-
-// limitedWriter writes the first left bytes to w and discards the rest.
-type limitedWriter struct {
-	w    io.Writer
-	left int
-}
-
-func (l *limitedWriter) Write(p []byte) (int, error) {
-	n, err := l.w.Write(p[:min(len(p), l.left)])
-	l.left -= n
-	return len(p), err
 }
 
 // parseTally reads a whole body of JSON, and the tally in it if there is one. It ignores

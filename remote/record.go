@@ -3,6 +3,7 @@ package remote
 import (
 	"fmt"
 	"log/slog"
+	"sort"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -90,6 +91,11 @@ func (r *record) appendField(key, value []byte) {
 		name := w.RawName()
 		r.fields = append(r.fields, field{name[1 : len(name)-1], w.RawValue(), true})
 	}
+}
+
+// levelIn returns how many of bounds, which grow, are at l or below it.
+func levelIn(bounds []slog.Level, l slog.Level) int {
+	return sort.Search(len(bounds), func(i int) bool { return l < bounds[i] })
 }
 
 // parseTime reads a text or a number of seconds, milliseconds, microseconds or

@@ -49,10 +49,12 @@ func (r *report) add(lines uint64, cause error) {
 	r.lines += lines
 }
 
-// noteBroken records a connection that broke after it had carried so many lines.
+// noteBroken records a connection that broke after it had carried so many lines, if any.
 func (w *Writer) noteBroken(lost *report, lines uint64, cause error) {
-	lost.add(lines, cause)
-	w.note(brokenConn, lines, cause)
+	if lines > 0 {
+		lost.add(lines, cause)
+		w.note(brokenConn, lines, cause)
+	}
 }
 
 // takeBroken is what a confirm returns of noteBroken, once; nil for none.

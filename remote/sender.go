@@ -44,12 +44,13 @@ type dialect struct {
 	checkOptions func(*Options, *address) error // fills in the dialect's own options
 	completeURL  func(*url.URL) error           // of a peer of HTTP
 	http         func(*Options) httpFormat      // nil for streams and datagrams
+	contentType  string                         // of the bodies that makes
 	growth       int                            // by how much that makes a line longer, roughly
 	encoder      func(*Options) messageEncoder  // for streams and datagrams; nil: lines as they are
 }
 
 var (
-	plainLines     = &dialect{http: func(*Options) httpFormat { return ndjsonFormat{} }, growth: 1}
+	plainLines     = &dialect{http: func(*Options) httpFormat { return ndjsonFormat{} }, contentType: "application/x-ndjson", growth: 1}
 	syslogMessages = &dialect{
 		checkOptions: func(o *Options, a *address) error { return o.Syslog.setDefaults(a) },
 		encoder:      func(o *Options) messageEncoder { return newSyslogEncoder(o.Syslog) },
@@ -62,11 +63,13 @@ var (
 		checkOptions: func(o *Options, _ *address) error { return o.Loki.setDefaults() },
 		completeURL:  lokiURL,
 		http:         func(o *Options) httpFormat { return newLokiFormat(o.Loki) },
+		contentType:  "application/json",
 		growth:       2,
 	}
 	elasticBulk = &dialect{
 		completeURL: elasticURL,
 		http:        func(*Options) httpFormat { return new(elasticFormat) },
+		contentType: "application/x-ndjson",
 		growth:      2,
 	}
 )
@@ -74,7 +77,7 @@ var (
 func newSender(w *Writer) sender {
 	switch w.addr.transport {
 	case overHTTP:
-		return newHTTPSender(w, w.addr.dialect.http(&w.opt))
+		return newHTTPSender(w)
 	case overDatagrams:
 		return newDatagramSender(w)
 	case overLocal:

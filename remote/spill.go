@@ -170,11 +170,6 @@ func (s *spillQueue) write(ctx context.Context, p []byte, left uint64) (n int, _
 	if s.spool.Stats().Lines > 0 {
 		return 0, left, failed
 	}
-	if err := s.w.lock(ctx); err != nil {
-		s.w.countError(err)
-		return 0, left, errors.Join(failed, err)
-	}
-	defer s.w.unlock()
 	n, left, err = s.w.deliver(ctx, p, left)
 	if err != nil {
 		err = fmt.Errorf("%w; it cannot wait on disk either: %w", err, failed)

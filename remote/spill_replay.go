@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/rollway/rollway/internal/backoff"
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/spool"
 	"github.com/rollway/rollway/line"
@@ -25,7 +26,7 @@ func (s *spillQueue) run() {
 			var err error
 			if wait, err = s.fill(); err != nil {
 				s.failed(err)
-				wait = retryWait(failures, retryAfter(err))
+				wait = retryWait(failures, backoff.Asked(err))
 				resume = time.Now().Add(wait)
 				failures++
 			} else {
@@ -235,14 +236,15 @@ func (s *spillQueue) peerFails() bool {
 // drain waits until everything stored so far is settled; unless it is patient, only while
 // the peer works.
 func (s *spillQueue) drain(ctx context.Context, patient bool) error {
+	if !patient && s.peerFails() { // a Sync comes often, and would ask a peer that fails too often
+		return s.pendingError(patient, nil)
+	}
 	if err := acquire(ctx, s.storing); err != nil { // the Writes before it
 		return s.pendingError(patient, err)
 	}
 	target := s.spool.Stats().Next
 	<-s.storing
-	if patient || !s.peerFails() { // a Sync comes often, and would ask a peer that fails too often
-		signal(s.flush)
-	}
+	signal(s.flush)
 	for {
 		s.w.mu.Lock()
 		moved := s.progress

@@ -3,11 +3,11 @@ package remote
 import (
 	"cmp"
 	"errors"
-	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/rollway/rollway/internal/backoff"
 	"github.com/rollway/rollway/internal/spool"
 	"github.com/rollway/rollway/line"
 )
@@ -193,7 +193,7 @@ func (q *window) end(l *worker, now time.Time, more bool) {
 		}
 		l.repeats++
 	}
-	asked := retryAfter(l.err)
+	asked := backoff.Asked(l.err)
 	l.failed, l.asked, l.latest, l.probed = now, asked > 0, q.passed, false
 	l.due = now.Add(retryWait(l.failures, asked))
 	l.failures++
@@ -239,7 +239,7 @@ func (q *window) shrink() bool {
 func (q *window) repeatedStatusOf(l *worker) repeatedStatus {
 	after := divideAfter
 	switch {
-	case l.asked, l.code == http.StatusRequestTimeout, l.code == http.StatusTooEarly, l.code == http.StatusTooManyRequests:
+	case l.asked, busy(l.code):
 		after *= 4
 	case temporary(l.code):
 		after *= 2

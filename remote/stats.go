@@ -2,7 +2,6 @@ package remote
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -72,7 +71,7 @@ func (w *Writer) Stats() Stats {
 // values by turns, such as "log", "audit", for all samples. Counters begin at 0 with the
 // Writer, times are in seconds. The error names a label that is not allowed, or is out's.
 func (s Stats) WriteMetrics(out io.Writer, labels ...string) error {
-	err := promtext.Write(out, "rollway_remote_", labels, promtext.Ledger(s.Ledger), promtext.Table{
+	return promtext.Write(out, "remote", labels, promtext.Ledger(s.Ledger), promtext.Table{
 		promtext.Counter("lines_recovered_total", "Lines that an earlier process left on disk.", s.Recovered),
 		promtext.Counter("lines_returned_total", "Lines that a failed Write handed back.", s.Returned),
 		promtext.Counter("lines_truncated_total", "Written lines that were cut.", s.Truncated),
@@ -89,10 +88,6 @@ func (s Stats) WriteMetrics(out io.Writer, labels ...string) error {
 		promtext.Counter("spill_dead_letters_total", "Refused lines that were appended to the file of dead letters.", s.Spill.DeadLetters),
 		promtext.Counter("spill_lines_too_old_total", "Expired lines that were too old; the others found no room.", s.Spill.TooOld),
 	}, promtext.Failure(s.Failing, s.LastErrorTime))
-	if err != nil {
-		return fmt.Errorf("remote: write metrics: %w", err)
-	}
-	return nil
 }
 
 func (w *Writer) countRequest() { w.count(func(s *Stats) { s.Requests++ }) }

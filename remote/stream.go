@@ -89,8 +89,7 @@ func (s *streamSender) sendPiece(ctx context.Context, piece []byte) (outcome, er
 			return done, nil
 		}
 		s.abandon(ctx, err)
-		var ne net.Error
-		if n == 0 && kept && ctx.Err() == nil && !(errors.As(err, &ne) && ne.Timeout()) {
+		if n == 0 && kept && ctx.Err() == nil && !isTimeout(err) {
 			s.w.countError(err)
 			s.w.countRetry()
 			continue // the connection died unseen while it was idle
@@ -116,8 +115,7 @@ func (s *streamSender) checkLink(ctx context.Context) (bool, error) {
 }
 
 func (s *streamSender) dial(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.w.opt.dial,
-		fmt.Errorf("no connection within %v: %w", s.w.opt.dial, context.DeadlineExceeded))
+	ctx, cancel := withTimeout(ctx, s.w.opt.dial, "connection")
 	defer cancel()
 	begin := time.Now()
 	c, err := s.w.dialer.dial(ctx, s.network, s.w.addr.dial)
@@ -164,6 +162,17 @@ func (s *streamSender) awaitEarlyEnd(ctx context.Context, l *link, took time.Dur
 
 func errEndsEarly(err error) error {
 	return fmt.Errorf("the peer ends connections before lines come (is it a load balancer without servers?): %w", err)
+}
+
+// withTimeout is context.WithTimeout whose cause says that there was no such thing in time.
+func withTimeout(ctx context.Context, d time.Duration, thing string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no %s within %v: %w", thing, d, context.DeadlineExceeded))
+}
+
+// isTimeout reports whether err is that of a deadline on a connection.
+func isTimeout(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
 }
 
 // withCause adds to err why ctx ended, if it did.

@@ -64,8 +64,7 @@ func (s *streamSender) finish(ctx context.Context) error {
 	defer expireWith(ctx, l.raw.SetWriteDeadline)()
 	defer expireWith(s.w.life, l.raw.SetWriteDeadline)()
 	err := l.conn.(interface{ CloseWrite() error }).CloseWrite()
-	var ne net.Error
-	if errors.As(err, &ne) && ne.Timeout() {
+	if isTimeout(err) {
 		err = l.raw.CloseWrite() // TLS has found no room to say goodbye; the end of the stream needs none
 	}
 	if err != nil {
@@ -170,8 +169,7 @@ func (l *link) awaitAcks(ctx context.Context) error {
 		stop := expireWith(ctx, l.raw.SetReadDeadline)
 		_, err := io.Copy(io.Discard, l.raw)
 		stop()
-		var ne net.Error
-		if err != nil && !(errors.As(err, &ne) && ne.Timeout()) {
+		if err != nil && !isTimeout(err) {
 			return err
 		}
 		if ctx.Err() != nil {

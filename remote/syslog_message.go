@@ -14,27 +14,11 @@ import (
 	"github.com/rollway/rollway/internal/levels"
 )
 
-// severityOf maps the levels of slog and Rollway.
-func severityOf(l slog.Level) int {
-	switch {
-	case l > levels.Fatal+1:
-		return 0
-	case l > levels.Fatal:
-		return 1
-	case l >= levels.Panic:
-		return 2
-	case l >= slog.LevelError:
-		return 3
-	case l >= slog.LevelWarn:
-		return 4
-	case l > slog.LevelInfo+1:
-		return 5
-	case l >= slog.LevelInfo:
-		return 6
-	default:
-		return 7
-	}
-}
+// severityBounds are the first levels of slog and Rollway beyond those of the severities
+// from 7, debug, down.
+var severityBounds = []slog.Level{slog.LevelInfo, slog.LevelInfo + 2, slog.LevelWarn, slog.LevelError, levels.Panic, levels.Fatal + 1, levels.Fatal + 2}
+
+func severityOf(l slog.Level) int { return len(severityBounds) - levelIn(severityBounds, l) }
 
 // A syslogEncoder makes syslog messages.
 type syslogEncoder struct {

@@ -133,7 +133,7 @@ func (w *Writer) end(left uint64) {
 	}
 }
 
-// write waits for its turn and sends p. It returns the bytes that are settled and the lines
+// write sends p, or stores it. It returns the bytes that are settled and the lines
 // that are not.
 func (w *Writer) write(ctx context.Context, p []byte, lines uint64) (n int, left uint64, err error) {
 	whole := p
@@ -142,20 +142,20 @@ func (w *Writer) write(ctx context.Context, p []byte, lines uint64) (n int, left
 	}
 	if w.spill != nil {
 		n, left, err = w.spill.write(ctx, whole, lines)
-		return min(n, len(p)), left, err
+	} else {
+		n, left, err = w.deliver(ctx, whole, lines)
 	}
-	if err := w.lock(ctx); err != nil {
-		w.countError(err)
-		return 0, lines, err
-	}
-	defer w.unlock()
-	n, left, err = w.deliver(ctx, whole, lines)
 	return min(n, len(p)), left, err
 }
 
-// deliver sends p, which holds whole lines only, piece by piece, and settles
-// the ledger after each.
+// deliver waits for its turn and sends p, which holds whole lines only, piece by piece,
+// and settles the ledger after each.
 func (w *Writer) deliver(ctx context.Context, p []byte, left uint64) (n int, _ uint64, err error) {
+	if err := w.lock(ctx); err != nil {
+		w.countError(err)
+		return 0, left, err
+	}
+	defer w.unlock()
 	for attempt := 0; n < len(p); {
 		done, err := w.out.send(ctx, p[n:])
 		n += done.n
@@ -167,7 +167,7 @@ func (w *Writer) deliver(ctx context.Context, p []byte, left uint64) (n int, _ u
 			continue
 		}
 		w.countError(err)
-		if attempt >= w.opt.Retries || !pause(ctx, retryWait(attempt, retryAfter(err))) {
+		if attempt >= w.opt.Retries || !pause(ctx, retryWait(attempt, backoff.Asked(err))) {
 			return n, left, err
 		}
 		attempt++

@@ -2,10 +2,11 @@ package slab
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/rollway/rollway/internal/backoff"
 )
 
 // destination is the destination or the failover, owned by run.
@@ -254,20 +255,11 @@ func (c *call) do(w *Writer) {
 	})
 	if c.err != nil {
 		_ = guard(c.out.name, "RetryAfter", func() error {
-			c.after = retryAfter(c.err)
+			c.after = backoff.Asked(c.err)
 			return nil
 		})
 	}
 	c.exited = false
-}
-
-// retryAfter returns how long err asks to wait.
-func retryAfter(err error) time.Duration {
-	var asks interface{ RetryAfter() time.Duration }
-	if errors.As(err, &asks) {
-		return max(asks.RetryAfter(), 0)
-	}
-	return 0
 }
 
 // panicked returns an error for a method of a destination that panicked with v.

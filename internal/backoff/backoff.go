@@ -3,6 +3,7 @@ package backoff
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 )
@@ -20,6 +21,15 @@ func Wait(failures int, first, longest time.Duration) time.Duration {
 		d *= 2
 	}
 	return d - rand.N(d/2+1)
+}
+
+// Asked returns how long err asks to wait by a method RetryAfter, 0 if it does not.
+func Asked(err error) time.Duration {
+	var asks interface{ RetryAfter() time.Duration }
+	if errors.As(err, &asks) {
+		return max(asks.RetryAfter(), 0)
+	}
+	return 0
 }
 
 // Sleep waits for d. It returns false if ctx ends before.

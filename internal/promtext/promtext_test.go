@@ -86,7 +86,7 @@ func TestWrite(t *testing.T) {
 	for _, d := range []time.Duration{time.Millisecond, 3 * time.Millisecond, time.Minute} {
 		h.Record(d)
 	}
-	err := promtext.Write(&b, "rollway_test_", []string{"log", "a\"b\\c\nd\xff", "host", "x"},
+	err := promtext.Write(&b, "test", []string{"log", "a\"b\\c\nd\xff", "host", "x"},
 		promtext.Ledger(line.Ledger{Accepted: 1e6, Written: 5, Dropped: line.Drops{Full: 2, TooLarge: 1}, Pending: 3, Rejected: 4}),
 		promtext.Table{
 			promtext.Summary("took_seconds", "Time.", 1e9*time.Second, 7),
@@ -141,10 +141,10 @@ func TestWrite(t *testing.T) {
 
 func TestBareSamplesAndBadLabels(t *testing.T) {
 	var b bytes.Buffer
-	if err := promtext.Write(&b, "x_", nil, promtext.Table{promtext.Flag("on", "It is.", true)}, promtext.Failure(false, time.Time{})); err != nil {
+	if err := promtext.Write(&b, "x", nil, promtext.Table{promtext.Flag("on", "It is.", true)}, promtext.Failure(false, time.Time{})); err != nil {
 		t.Fatal(err)
 	}
-	if samples := parse(t, b.String()); len(samples) != 2 || samples["x_on"] != 1 {
+	if samples := parse(t, b.String()); len(samples) != 2 || samples["rollway_x_on"] != 1 {
 		t.Errorf("samples %v", samples)
 	}
 	table := promtext.Table{promtext.Gauges("x", "X.", []string{"shard", "reason"}, promtext.Of(1, "0", "full"))}

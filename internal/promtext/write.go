@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// Write writes the tables to w. Each name gets the prefix, and each sample the
-// labels, names and values alternating. The error names a label that is malformed or
-// that a metric already uses, or is w's.
-func Write(w io.Writer, prefix string, labels []string, tables ...Table) error {
+// Write writes the tables of a package to w. Each name begins with rollway_ and the
+// package's name, and each sample gets the labels, names and values alternating. The error
+// names a label that is malformed or that a metric already uses, or is w's.
+func Write(w io.Writer, of string, labels []string, tables ...Table) error {
 	t := slices.Concat(tables...)
 	if err := checkLabels(labels, t); err != nil {
-		return err
+		return fmt.Errorf("%s: write metrics: %w", of, err)
 	}
 	names, values := everySecond(labels, 0), everySecond(labels, 1)
 	common := labelText(names, values)
 	var b bytes.Buffer
 	for _, m := range t {
-		name := prefix + m.name
+		name := "rollway_" + of + "_" + m.name
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", name, m.help, name, m.kind)
 		for _, s := range m.samples {
 			b.WriteString(name + s.suffix)
@@ -33,8 +33,10 @@ func Write(w io.Writer, prefix string, labels []string, tables ...Table) error {
 			b.WriteString(" " + number(s.value) + "\n")
 		}
 	}
-	_, err := b.WriteTo(w)
-	return err
+	if _, err := b.WriteTo(w); err != nil {
+		return fmt.Errorf("%s: write metrics: %w", of, err)
+	}
+	return nil
 }
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/backoff"
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/slabfile"
@@ -250,14 +251,7 @@ func (r *recovery) drain(s *spool.Spool, dst *recoverTo) error {
 // try calls f until it succeeds, for as long as -retry says.
 func (r *recovery) try(ctx context.Context, dst *recoverTo, f func() error) error {
 	return retry(ctx, r.retry, f, func(err error) (time.Duration, bool) {
-		pause := time.Duration(0)
-		if asks, ok := errors.AsType[interface {
-			error
-			RetryAfter() time.Duration
-		}](err); ok {
-			pause = asks.RetryAfter()
-		}
-		return pause, !dst.final && !errors.Is(err, errRefused)
+		return backoff.Asked(err), !dst.final && !errors.Is(err, errRefused)
 	})
 }
 
