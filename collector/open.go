@@ -127,14 +127,11 @@ func (c *Collector) receiveOptions() receiver.Options {
 	return o
 }
 
-// queryOptions are the API's. What queries hold in memory goes with
-// limits.in_flight, where that is less than the default.
 func (c *Collector) queryOptions() query.Options {
-	inFlight := int(c.config.Limits.InFlight)
 	return query.Options{
 		Admission:    c.admission,
-		MaxLastBytes: min(max(inFlight/2, 8<<20), 64<<20),
-		MaxLastTotal: min(max(inFlight/2, 8<<20), 128<<20),
+		MaxHeld:      int(c.config.Limits.MaxQuery),
+		MaxMemory:    int(c.config.Limits.QueryMemory),
 		SearchTime:   c.config.Timeouts.Query,
 		SearchCPU:    c.config.Timeouts.QueryCPU,
 		WriteTimeout: c.config.Timeouts.Write,

@@ -27,6 +27,7 @@ const (
 	Headers             // of them, those of headers of HTTP
 	Queries
 	Tails
+	QueryMemory // bytes that queries hold
 	kinds
 )
 

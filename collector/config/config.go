@@ -66,20 +66,22 @@ type Proxies struct {
 
 // Limits bounds a request, an event, and all requests together.
 type Limits struct {
-	MaxBody     Size          `key:"max_body" default:"16MiB" range:"1KiB 4GiB"`     // bytes of one request as sent
-	MaxUnpacked Size          `key:"max_unpacked" default:"64MiB" range:"1KiB 4GiB"` // bytes of one request after decompression
-	MaxEvent    Size          `key:"max_event" default:"1MiB" range:"256 64MiB"`     // bytes of the line that one event becomes
-	MaxDepth    int           `key:"max_depth" default:"64" range:"1 1000"`          // levels of nesting in one event
-	MaxFields   int           `key:"max_fields" default:"1024" range:"1 1000000"`    // attributes of one event; keys inside values do not count
-	MaxKey      Size          `key:"max_key" default:"1KiB" range:"16 1MiB"`         // bytes of a key of an event, at any depth
-	MaxValue    Size          `key:"max_value" range:"64 64MiB or 0"`                // bytes of a text or number, at any depth; 0: only max_event
-	MaxEvents   int           `key:"max_events" default:"100000" range:"1 10000000"` // events in one request
-	MaxFuture   time.Duration `key:"max_future" default:"1d" range:"1s * or 0"`      // how far ahead of its receipt an event's time may be without being marked; 0: any
-	MaxPast     time.Duration `key:"max_past" default:"365d" range:"1s * or 0"`      // the same for the past
-	InFlight    Size          `key:"in_flight" default:"256MiB" range:"1MiB 1TiB"`   // bytes of all requests in progress, decompressed and as canonical lines, headers included
-	MaxConns    int           `key:"max_connections" range:"1 10000000 or 0"`        // HTTP and gRPC connections at a time; 0: as many as the limit on open files allows
-	MaxStreams  int           `key:"max_streams" default:"1024" range:"1 1000000"`   // connections at a time at each address other than HTTP
-	UDPBuffer   Size          `key:"udp_buffer" default:"4MiB" range:"4KiB 1GiB"`    // bytes of datagrams that the kernel buffers
+	MaxBody     Size          `key:"max_body" default:"16MiB" range:"1KiB 4GiB"`      // bytes of one request as sent
+	MaxUnpacked Size          `key:"max_unpacked" default:"64MiB" range:"1KiB 4GiB"`  // bytes of one request after decompression
+	MaxEvent    Size          `key:"max_event" default:"1MiB" range:"256 64MiB"`      // bytes of the line that one event becomes
+	MaxDepth    int           `key:"max_depth" default:"64" range:"1 1000"`           // levels of nesting in one event
+	MaxFields   int           `key:"max_fields" default:"1024" range:"1 1000000"`     // attributes of one event; keys inside values do not count
+	MaxKey      Size          `key:"max_key" default:"1KiB" range:"16 1MiB"`          // bytes of a key of an event, at any depth
+	MaxValue    Size          `key:"max_value" range:"64 64MiB or 0"`                 // bytes of a text or number, at any depth; 0: only max_event
+	MaxEvents   int           `key:"max_events" default:"100000" range:"1 10000000"`  // events in one request
+	MaxFuture   time.Duration `key:"max_future" default:"1d" range:"1s * or 0"`       // how far ahead of its receipt an event's time may be without being marked; 0: any
+	MaxPast     time.Duration `key:"max_past" default:"365d" range:"1s * or 0"`       // the same for the past
+	InFlight    Size          `key:"in_flight" default:"256MiB" range:"1MiB 1TiB"`    // bytes of all requests in progress, decompressed and as canonical lines, headers included
+	MaxConns    int           `key:"max_connections" range:"1 10000000 or 0"`         // HTTP and gRPC connections at a time; 0: as many as the limit on open files allows
+	MaxStreams  int           `key:"max_streams" default:"1024" range:"1 1000000"`    // connections at a time at each address other than HTTP
+	MaxQuery    Size          `key:"max_query" default:"64MiB" range:"64KiB 1TiB"`    // bytes that one query holds, of lines for last= and of what pipes work on
+	QueryMemory Size          `key:"query_memory" default:"256MiB" range:"1MiB 1TiB"` // bytes that all queries hold
+	UDPBuffer   Size          `key:"udp_buffer" default:"4MiB" range:"4KiB 1GiB"`     // bytes of datagrams that the kernel buffers
 }
 
 // Journal configures the journal.
@@ -255,6 +257,7 @@ func (c *Config) Check() error {
 		"%v is more than limits.max_unpacked (%v): no request could carry such an event", l.MaxEvent, l.MaxUnpacked)
 	add(3*l.MaxUnpacked > l.InFlight, "limits.in_flight",
 		"%v is less than three times limits.max_unpacked (%v): the largest request allowed could never be accepted", l.InFlight, l.MaxUnpacked)
+	add(l.MaxQuery > l.QueryMemory, "limits.max_query", "%v is more than limits.query_memory (%v)", l.MaxQuery, l.QueryMemory)
 	add((tls.Cert == "") != (tls.Key == ""), "tls.cert", "tls.cert and tls.key must be set together")
 	add(tls.ClientCA != "" && tls.Cert == "", "tls.client_ca", "client certificates need TLS: set tls.cert and tls.key too")
 	add(j.MaxSize > 0 && j.MaxSize < j.SegmentSize, "journal.max_size",

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/collector/query/pipe"
 )
 
 // Options of an API. The zero value is the recommended setting.
@@ -25,8 +26,8 @@ type Options struct {
 	MaxQueries   int           // queries at a time; one principal gets two thirds of them, more are refused; default 12
 	MaxTails     int           // tails at a time, likewise; default 150
 	MaxLast      int           // most lines that last= may ask for; default 100,000
-	MaxLastBytes int           // most bytes of lines that last= may hold in memory; default 64 MiB
-	MaxLastTotal int           // most bytes that all queries with last= may hold together; more are answered 503; default 128 MiB
+	MaxHeld      int           // most bytes that one query may hold in memory, with last= or pipes; default 64 MiB
+	MaxMemory    int           // most bytes that all queries may hold together; one principal gets two thirds of them; more are answered 503; default 256 MiB
 	Heartbeat    time.Duration // a tail without lines sends a comment this often; default 15 s
 	SearchTime   time.Duration // a query that has searched for so long ends, the time not counted that its client took for the lines; default 2 min
 	SearchCPU    time.Duration // the same for the part of that time in which it matched lines; a tail gets a tenth of its duration more; default 30 s
@@ -34,14 +35,14 @@ type Options struct {
 }
 
 func (o *Options) check() error {
-	if min(o.MaxQueries, o.MaxTails, o.MaxLast, o.MaxLastBytes, o.MaxLastTotal) < 0 || min(o.Heartbeat, o.SearchTime, o.SearchCPU, o.WriteTimeout) < 0 {
+	if min(o.MaxQueries, o.MaxTails, o.MaxLast, o.MaxHeld, o.MaxMemory) < 0 || min(o.Heartbeat, o.SearchTime, o.SearchCPU, o.WriteTimeout) < 0 {
 		return errors.New("query options: a limit or a time is negative; use 0 for the default")
 	}
 	o.MaxQueries = cmp.Or(o.MaxQueries, 12)
 	o.MaxTails = cmp.Or(o.MaxTails, 150)
 	o.MaxLast = cmp.Or(o.MaxLast, 100_000)
-	o.MaxLastBytes = cmp.Or(o.MaxLastBytes, 64<<20)
-	o.MaxLastTotal = cmp.Or(o.MaxLastTotal, 128<<20)
+	o.MaxHeld = cmp.Or(o.MaxHeld, 64<<20)
+	o.MaxMemory = cmp.Or(o.MaxMemory, 256<<20)
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	o.SearchTime = cmp.Or(o.SearchTime, 2*time.Minute)
 	o.SearchCPU = cmp.Or(o.SearchCPU, 30*time.Second)
@@ -63,11 +64,10 @@ type API struct {
 	o       Options
 	queries *admission.Resource // one for each query that runs
 	tails   *admission.Resource // one for each tail that runs
+	memory  *admission.Resource // bytes that queries hold
 	nobody  *admission.Principal
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-
-	lastHeld atomic.Int64 // bytes that queries with last= hold
 
 	stats struct {
 		queries, tails, refused, scanned, matched atomic.Uint64
@@ -102,9 +102,10 @@ func newAPI(src source, o Options) (*API, error) {
 		return nil, err
 	}
 	c := o.Admission
-	a := &API{src: src, o: o, queries: c.Resource(admission.Queries), tails: c.Resource(admission.Tails), nobody: c.Named("", 1)}
+	a := &API{src: src, o: o, queries: c.Resource(admission.Queries), tails: c.Resource(admission.Tails), memory: c.Resource(admission.QueryMemory), nobody: c.Named("", 1)}
 	a.queries.SetLimit(int64(o.MaxQueries))
 	a.tails.SetLimit(int64(o.MaxTails))
+	a.memory.SetLimit(int64(o.MaxMemory))
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
 	return a, nil
 }
@@ -182,7 +183,8 @@ func Only(r *http.Request, tenant string) *http.Request {
 
 // request is what the parameters of a request ask for.
 type request struct {
-	query   *Query // since and until included
+	query   *Query         // since and until included
+	pipes   *pipe.Pipeline // nil: none
 	since   bool
 	from    uint64
 	hasFrom bool
@@ -198,7 +200,7 @@ func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 		return req, err
 	}
 	now := time.Now()
-	q, err := parseAt(values.Get("q"), now)
+	q, pipes, err := parsePiped(values.Get("q"), now)
 	if err != nil {
 		return req, err
 	}
@@ -210,7 +212,7 @@ func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 	if err != nil {
 		return req, err
 	}
-	req.query = q.within(since, until)
+	req.query, req.pipes = q.within(since, until), pipes
 	if tenant, ok := r.Context().Value(onlyKey{}).(string); ok {
 		req.query.tenant = &tenant
 	}

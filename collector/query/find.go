@@ -188,25 +188,28 @@ func (l *newest) lines() []byte { return l.buf[l.start():] }
 // errLastBytes is turned into a message with the limit by its caller.
 var errLastBytes = errors.New("lines of last= need too much memory")
 
-// errLastBusy is the answer while other queries hold what memory there is.
-var errLastBusy = errors.New("queries with last hold as much memory as they may, all together; try again later, or read in ascending order with from and limit")
+// errBusy is the answer while other queries hold what memory there is.
+var errBusy = errors.New("queries hold as much memory as they may, yours or all together; try again later, or read in ascending order with from and limit")
 
-// holding is what one search holds of API.lastHeld.
+// holding is what one query holds of API.memory.
 type holding struct {
-	a *API
-	n int64 // bytes
+	memory *admission.Resource
+	p      *admission.Principal
+	n      int64 // bytes
 }
 
-// raise takes n bytes more; false: there are not as many.
-func (h *holding) raise(n int) bool {
-	if n == 0 {
-		return true
+// take takes n bytes more; below 0 it gives them back.
+func (h *holding) take(n int) error {
+	if n < 0 {
+		h.memory.Release(h.p, int64(-n))
+	} else if !h.memory.Acquire(h.p, int64(n)) {
+		return errBusy
 	}
 	h.n += int64(n)
-	return h.a.lastHeld.Add(int64(n)) <= int64(h.a.o.MaxLastTotal)
+	return nil
 }
 
-func (h *holding) release() { h.a.lastHeld.Add(-h.n) }
+func (h *holding) release() { h.memory.Release(h.p, h.n) }
 
 // findLast returns the newest n matching lines of [from, end), as pieces in
 // order. It searches windows from the end backwards, each four times the size
@@ -225,10 +228,10 @@ func (a *API) findLast(ctx context.Context, q *Query, from, end uint64, n int, f
 		err := a.find(ctx, q, low, high, f, func(_ uint64, line []byte) (bool, error) {
 			had := cap(l.buf)
 			l.add(line)
-			if !mem.raise(cap(l.buf) - had) {
-				return false, errLastBusy
+			if err := mem.take(cap(l.buf) - had); err != nil {
+				return false, err
 			}
-			if held+len(l.lines()) > a.o.MaxLastBytes {
+			if held+len(l.lines()) > a.o.MaxHeld {
 				return false, errLastBytes
 			}
 			return true, nil

@@ -37,6 +37,10 @@ type Query struct {
 // Parse reads an expression. Relative times are taken from the clock now. An
 // empty expression matches every line. The error is a *SyntaxError.
 func Parse(expr string) (*Query, error) {
+	if at := pipeAt(expr); at >= 0 {
+		p := parser{expr: expr}
+		return nil, p.fail(at, "`|`", "a filter without pipes; a text that contains the character goes in quotes")
+	}
 	return parseAt(expr, time.Now())
 }
 

@@ -15,6 +15,7 @@ import (
 // the request's start. docs/QUERY.md has the parameters.
 //
 //	header   Rollway-End      offset after the snapshot
+//	header   Rollway-Columns  names of columns, escaped as in paths, if pipes make rows that are no lines
 //	trailer  Rollway-Scanned  lines that were looked at
 //	trailer  Rollway-Matched  lines that matched; with last, before the cut to the newest
 //	trailer  Rollway-Next     from= for the lines after this answer
@@ -60,9 +61,14 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 	out.turn.Use(a.o.Admission.CPU, a.principal(r))
 	out.at = &out.turn
 	out.asked = req.hasFrom
-	if req.last > 0 {
-		err = a.writeLast(ctx, out, req, from)
-	} else {
+	mem := holding{memory: a.memory, p: a.principal(r)}
+	defer mem.release()
+	switch {
+	case req.pipes != nil:
+		err = a.writePiped(ctx, out, req, from, &mem)
+	case req.last > 0:
+		err = a.writeLast(ctx, out, req, from, &mem)
+	default:
 		err = a.writeFirst(ctx, out, req, from)
 	}
 	if out.only {
@@ -77,15 +83,26 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 // writeFirst sends what is found as it is found.
 func (a *API) writeFirst(ctx context.Context, out *rows, req request, from uint64) error {
 	left := req.limit
-	err := a.find(ctx, req.query, from, out.end, &out.found, func(offset uint64, line []byte) (bool, error) {
+	return a.feed(ctx, out, req, from, flushEvery, func(line []byte) (bool, error) {
 		out.buf = append(out.buf, line...)
 		if left == 1 {
-			out.next = offset + 1
 			return false, nil
 		}
 		left--
 		return true, out.flushIfFull()
-	}, func() error { return out.tick(flushEvery) })
+	})
+}
+
+// feed gives the lines that match to take, until it wants no more. What waits in out is
+// sent every so often.
+func (a *API) feed(ctx context.Context, out *rows, req request, from uint64, every time.Duration, take func(line []byte) (more bool, err error)) error {
+	err := a.find(ctx, req.query, from, out.end, &out.found, func(offset uint64, line []byte) (bool, error) {
+		more, err := take(line)
+		if !more {
+			out.next = offset + 1
+		}
+		return more, err
+	}, func() error { return out.tick(every) })
 	if err != nil {
 		out.next = max(from, out.reached)
 	}
@@ -99,13 +116,16 @@ func (a *API) writeFirst(ctx context.Context, out *rows, req request, from uint6
 // client does not give up on it.
 const patience = 10 * time.Second
 
-func (a *API) writeLast(ctx context.Context, out *rows, req request, from uint64) error {
-	mem := holding{a: a}
-	defer mem.release()
-	pieces, err := a.findLast(ctx, req.query, from, out.end, req.last, &out.found, &mem, func() error { return out.tick(patience) })
+func (a *API) lastLines(ctx context.Context, out *rows, req request, from uint64, mem *holding) ([][]byte, error) {
+	pieces, err := a.findLast(ctx, req.query, from, out.end, req.last, &out.found, mem, func() error { return out.tick(patience) })
 	if errors.Is(err, errLastBytes) {
-		return &limitError{fmt.Errorf("the last %d lines take more than %d bytes; ask for fewer, narrow them by since and until, or read in ascending order with from and limit", req.last, a.o.MaxLastBytes)}
+		err = &limitError{fmt.Errorf("the last %d lines take more than %d bytes; ask for fewer, narrow them by since and until, or read in ascending order with from and limit", req.last, a.o.MaxHeld)}
 	}
+	return pieces, err
+}
+
+func (a *API) writeLast(ctx context.Context, out *rows, req request, from uint64, mem *holding) error {
+	pieces, err := a.lastLines(ctx, out, req, from, mem)
 	if err != nil {
 		return err
 	}
@@ -129,11 +149,12 @@ type limitError struct{ error }
 type rows struct {
 	stream
 	found
-	api   *API
-	only  bool   // nothing is told of lines that are not in the answer
-	end   uint64 // of the snapshot
-	next  uint64
-	begun time.Time
+	api     *API
+	only    bool   // nothing is told of lines that are not in the answer
+	columns string // of rows that are no lines
+	end     uint64 // of the snapshot
+	next    uint64
+	begun   time.Time
 }
 
 // tick sends what waits if nothing was sent for the time given, and fails when
@@ -169,6 +190,9 @@ func (o *rows) flush() error {
 	if !o.started {
 		h := setHeader(o.w, "application/x-ndjson")
 		h.Set("Trailer", "Rollway-Next, Rollway-Missing, Rollway-Error")
+		if o.columns != "" {
+			h.Set("Rollway-Columns", o.columns)
+		}
 		if !o.only {
 			h.Set("Rollway-End", strconv.FormatUint(o.end, 10))
 			h.Add("Trailer", "Rollway-Scanned, Rollway-Matched")
@@ -196,7 +220,7 @@ func (o *rows) finish(r *http.Request, err error) {
 	case errors.As(err, &limit):
 		writeError(o.w, http.StatusBadRequest, err)
 		return
-	case errors.Is(err, errLastBusy):
+	case errors.Is(err, errBusy):
 		o.w.Header().Set("Retry-After", "1")
 		writeError(o.w, http.StatusServiceUnavailable, err)
 		return

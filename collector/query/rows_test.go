@@ -227,7 +227,7 @@ func TestLastAcrossWindows(t *testing.T) {
 func TestLastBytes(t *testing.T) {
 	m := newStore(t)
 	all := numbered(t, m, 1000, 100)
-	_, base := serve(t, m, Options{MaxLastBytes: 10 * (len(all[999]) + 1)})
+	_, base := serve(t, m, Options{MaxHeld: 10 * (len(all[999]) + 1)})
 	if resp, body, err := ask(t, base, "last", "10"); resp.StatusCode != 200 || err != nil || strings.Count(body, "\n") != 10 {
 		t.Errorf("what fits: %s, %v", resp.Status, err)
 	}
@@ -242,7 +242,7 @@ func TestLastTotal(t *testing.T) {
 	m := newStore(t)
 	numbered(t, m, 1000, 100)
 	const total = 1 << 20
-	a, base := serve(t, m, Options{MaxLastTotal: total})
+	a, base := serve(t, m, Options{MaxMemory: total})
 	last := func() (int, string, string) {
 		resp, body, err := ask(t, base, "last", "900")
 		if err != nil {
@@ -250,7 +250,10 @@ func TestLastTotal(t *testing.T) {
 		}
 		return resp.StatusCode, resp.Header.Get("Retry-After"), body
 	}
-	a.lastHeld.Store(total) // by other queries
+	other := a.o.Admission.Named("other", 1)
+	if !a.memory.Acquire(other, total) {
+		t.Fatal("the memory is not free")
+	}
 	if code, again, body := last(); code != 503 || again != "1" || !strings.Contains(body, "all together") {
 		t.Errorf("%d, Retry-After %q, %s", code, again, body)
 	}
@@ -258,7 +261,7 @@ func TestLastTotal(t *testing.T) {
 		t.Errorf("in ascending order: %s, %v", resp.Status, err)
 	}
 	waitHeld(t, a, total)
-	a.lastHeld.Store(0)
+	a.memory.Release(other, total)
 	if code, _, body := last(); code != 200 || strings.Count(body, "\n") != 900 {
 		t.Errorf("afterwards: %d, %.200s", code, body)
 	}
@@ -269,9 +272,9 @@ func TestLastTotal(t *testing.T) {
 // have answered.
 func waitHeld(t testing.TB, a *API, n int64) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); a.lastHeld.Load() != n; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); a.memory.Used() != n; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d bytes are held, want %d", a.lastHeld.Load(), n)
+			t.Fatalf("%d bytes are held, want %d", a.memory.Used(), n)
 		}
 	}
 }

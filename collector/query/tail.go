@@ -36,6 +36,9 @@ func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req, err := a.parseRequest(r, "q", "since", "from")
+	if err == nil && req.pipes != nil {
+		err = errors.New("a tail takes no pipes: leave out what follows the first |, or ask /api/query")
+	}
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err)
 		return

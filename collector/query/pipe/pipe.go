@@ -1,0 +1,169 @@
+// Package pipe works on the lines that a query has found: it selects fields, sorts, counts
+// and finds patterns. Package query parses pipes and gives them lines.
+//
+// A [Pipeline] is a row of stages and has no state. A [Run] is one evaluation: each stage
+// starts a step, which takes rows and gives rows to the next step.
+package pipe
+
+import (
+	"errors"
+	"slices"
+)
+
+// A Row is what one step gives to the next, for the time of the call.
+type Row struct {
+	Line   []byte  // a canonical line; nil: the columns are all there is
+	Values []Value // of the columns
+
+	text []byte // of values with escapes
+}
+
+// A Field says where the value of a name is in a row.
+type Field struct {
+	Name  string
+	Index int                      // in Row.Values; -1: in the line alone
+	Find  func(line []byte) []byte // its JSON in a line, nil if there is none; nil: in Values alone
+	Level bool                     // its values are names of levels, which have an order
+}
+
+// of returns the value of f in r, valid as long as r is.
+func (f *Field) of(r *Row) Value {
+	if f.Index >= 0 && r.Values[f.Index].Kind != Absent {
+		return r.Values[f.Index]
+	}
+	if f.Find == nil || r.Line == nil {
+		return Value{}
+	}
+	return valueOf(f.Find(r.Line), &r.text)
+}
+
+func (f *Field) compare(a, b Value) int {
+	if f.Level {
+		return compareLevels(a, b)
+	}
+	return compare(a, b)
+}
+
+// Env is what a run gets from its caller. All functions are needed.
+type Env struct {
+	Out   func(*Row) error      // takes the rows that come out
+	Take  func(bytes int) error // accounts for memory; negative: given back; an error ends the run
+	Check func() error          // is called now and then; an error ends the run
+}
+
+// A Stage is one pipe of a query. It is immutable.
+type Stage interface {
+	start(env *Env, next step) step
+}
+
+// A step is a stage at work.
+type step interface {
+	row(r *Row) error // errFull: it wants no more
+	end() error       // all rows were given
+}
+
+// A holder is a step that holds rows back until the end.
+type holder interface {
+	step
+	give(next step) error // gives what it has so far, and keeps it
+}
+
+// errFull is what a step returns that wants no more rows.
+var errFull = errors.New("no more rows are wanted")
+
+// A Pipeline is what follows the filter of a query.
+type Pipeline struct {
+	Stages  []Stage
+	Lines   bool    // rows have lines
+	Columns []Field // of the rows that come out
+}
+
+// A Run is one evaluation of a Pipeline. It is for one goroutine at a time.
+type Run struct {
+	pipeline *Pipeline
+	steps    []step
+	row      Row
+}
+
+// Start begins a run.
+func (p *Pipeline) Start(env Env) *Run {
+	return &Run{pipeline: p, steps: p.start(0, &env)}
+}
+
+// start starts the stages from the one at from on.
+func (p *Pipeline) start(from int, env *Env) []step {
+	steps := []step{output(env.Out)}
+	for _, stage := range slices.Backward(p.Stages[from:]) {
+		steps = append(steps, stage.start(env, steps[len(steps)-1]))
+	}
+	slices.Reverse(steps)
+	return steps
+}
+
+// Line takes a line, which it does not keep. more is false once no more lines are wanted.
+func (r *Run) Line(line []byte) (more bool, err error) {
+	r.row = Row{Line: line, text: r.row.text[:0]}
+	return unlessFull(r.steps[0].row(&r.row))
+}
+
+// End gives out what is held, after the last line.
+func (r *Run) End() error {
+	_, err := unlessFull(r.steps[0].end())
+	return err
+}
+
+func unlessFull(err error) (more bool, _ error) {
+	if err == errFull {
+		return false, nil
+	}
+	return true, err
+}
+
+// output is the last step.
+type output func(*Row) error
+
+func (o output) row(r *Row) error { return o(r) }
+func (o output) end() error       { return nil }
+
+// finish is end for a holder.
+func finish(h holder, next step) error {
+	if err := h.give(next); err != nil && err != errFull {
+		return err
+	}
+	return next.end()
+}
+
+// sorted sorts list, unless env ends the run.
+func sorted[T any](env *Env, list []T, compare func(a, b T) int) (err error) {
+	const often = 4096
+	n := 0
+	slices.SortFunc(list, func(a, b T) int {
+		if n++; n%often == 0 && err == nil {
+			err = env.Check()
+		}
+		if err != nil {
+			return 0 // the rest takes no time
+		}
+		return compare(a, b)
+	})
+	return err
+}
+
+// giveAll gives n rows to next; fill makes each.
+func giveAll(env *Env, next step, n int, fill func(i int, r *Row)) error {
+	const often = 256
+	var r Row
+	for i := range n {
+		if i%often == often-1 {
+			if err := env.Check(); err != nil {
+				return err
+			}
+		}
+		r.Values, r.text = r.Values[:0], r.text[:0]
+		fill(i, &r)
+		if err := next.row(&r); err != nil {
+			return err
+		}
+	}
+	return nil
+}

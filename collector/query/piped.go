@@ -1,0 +1,111 @@
+package query
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/rollway/rollway/collector/query/pipe"
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// writePiped sends the rows that the pipes make of what is found, as they come.
+func (a *API) writePiped(ctx context.Context, out *rows, req request, from uint64, mem *holding) error {
+	if req.limit > 0 {
+		req.pipes.Stages = limited(req.pipes.Stages, req.limit)
+	}
+	if !req.pipes.Lines {
+		out.columns = columnsHeader(req.pipes.Columns)
+	}
+	defer out.turn.End()
+	run := req.pipes.Start(a.env(ctx, out, mem, func(r *pipe.Row) error {
+		out.buf = appendRow(out.buf, req.pipes.Columns, r)
+		return out.flushIfFull()
+	}))
+	if err := a.runPipes(ctx, out, req, from, mem, run); err != nil {
+		return err
+	}
+	return run.End()
+}
+
+// runPipes gives run the lines that are found, or the last of them. It returns in a turn of
+// out, for what is to be done at the end.
+func (a *API) runPipes(ctx context.Context, out *rows, req request, from uint64, mem *holding, run *pipe.Run) (err error) {
+	if req.last == 0 {
+		err = a.feed(ctx, out, req, from, flushEvery, run.Line)
+		out.turn.Begin()
+		return err
+	}
+	pieces, err := a.lastLines(ctx, out, req, from, mem)
+	out.turn.Begin()
+	if err != nil {
+		return err
+	}
+	check := a.check(ctx, out)
+	for _, piece := range pieces {
+		for line := range bytes.Lines(piece) {
+			if more, err := run.Line(line); err != nil || !more {
+				return err
+			}
+			if err := check(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// env is what a run of pipes gets.
+func (a *API) env(ctx context.Context, out *rows, mem *holding, take func(*pipe.Row) error) pipe.Env {
+	return pipe.Env{
+		Out: take,
+		Take: func(n int) error {
+			if n > 0 && mem.n+int64(n) > int64(a.o.MaxHeld) {
+				return &limitError{fmt.Errorf("one query may hold %d bytes (limits.max_query)", a.o.MaxHeld)}
+			}
+			return mem.take(n)
+		},
+		Check: a.check(ctx, out),
+	}
+}
+
+// check returns a function to call between pieces of work outside of a search.
+func (a *API) check(ctx context.Context, out *rows) func() error {
+	return func() error {
+		if err := cmp.Or(context.Cause(a.ctx), context.Cause(ctx)); err != nil {
+			return err
+		}
+		out.wait(out.turn.Yield)
+		return out.tick(flushEvery)
+	}
+}
+
+func columnsHeader(columns []pipe.Field) string {
+	var names []string
+	for _, c := range columns {
+		names = append(names, url.PathEscape(c.Name))
+	}
+	return strings.Join(names, ",")
+}
+
+// appendRow appends a row as a line of JSON.
+func appendRow(dst []byte, columns []pipe.Field, r *pipe.Row) []byte {
+	if r.Line == nil {
+		dst = appendColumns(append(dst, '{'), columns, r)
+		return append(dst, "}\n"...)
+	}
+	return append(dst, r.Line...)
+}
+
+// appendColumns appends the members of columns that are there.
+func appendColumns(dst []byte, columns []pipe.Field, r *pipe.Row) []byte {
+	for i, v := range r.Values {
+		if v.Kind != pipe.Absent {
+			dst = v.AppendJSON(jsonline.AppendKey(dst, columns[i].Name))
+		}
+	}
+	return dst
+}

@@ -1,0 +1,77 @@
+package query
+
+import (
+	"strings"
+	"testing"
+)
+
+// An error in a pipe says where it is and what to write instead.
+func TestPipeErrors(t *testing.T) {
+	for _, c := range []struct {
+		expr   string
+		column int
+		want   string
+	}{
+		{"a |", 4, "found the end of the query, expected a pipe: "},
+		{"a | head 10", 5, "found `head`, expected limit 10"},
+		{"a | where x=1", 5, "expected the comparison before the first |"},
+		{"a | b", 5, "to find a text that contains \"|\", quote it"},
+		{"(a | limit 1", 4, "found `|`, expected \")\" for the \"(\" in column 1"},
+		{"level>=loud | limit 1", 8, "found `loud`, expected a level"},
+		{"| limit", 8, "expected a number of rows, from 1"},
+		{"| limit 0", 9, "found `0`, expected a number of rows"},
+		{"| limit 5 6", 11, "found `6`, expected \"|\" or the end of the query"},
+		{"| fields", 9, "expected the name of a field"},
+		{"| fields a,", 12, "expected the name of a field"},
+		{"| fields (a, b", 15, `expected "," or ")"`},
+		{"| fields a, a", 13, "found a second column `a`, expected another name"},
+		{"| fields a as", 14, "expected a name"},
+		{`| fields ""`, 10, "expected the name of a field"},
+		{"| fields 'a'", 10, "expected plain double quotes"},
+		{"| fields a b", 12, "found `b`, expected \"|\" or"},
+		{"| fields a | sort b", 19, "found `b`, expected a column of these rows: a"},
+		{"| sort -", 9, "expected the name of a field"},
+		{"| fields a" + strings.Repeat(",a", 100), 12, "second column"},
+		{"| sort a" + strings.Repeat(",a", 64), 136, "found field 65, expected at most 64"},
+		{strings.Repeat("| limit 1", 17), 147, "found pipe 17, expected at most 16"},
+		{"| fields " + strings.Repeat("x", 257), 10, "found a name of 257 bytes"},
+		{"| fields " + strings.Repeat("x", MaxLength), MaxLength + 1, "expected at most 8192"},
+		{"| fields \xff", 10, "found the byte 0xff"},
+	} {
+		_, _, err := parsePiped(c.expr, testNow)
+		syntax, ok := err.(*SyntaxError)
+		if !ok || !strings.Contains(err.Error(), c.want) || syntax.Column != c.column {
+			t.Errorf("%.60s: %v, want column %d: %s", c.expr, err, c.column, c.want)
+		}
+	}
+}
+
+// A "|" in quotes, or none, makes no pipes.
+func TestNoPipes(t *testing.T) {
+	for _, expr := range []string{"", "a", `"a|b"`, `x="a\"|b"`, `msg~"|"`} {
+		if q, p, err := parsePiped(expr, testNow); err != nil || p != nil || q == nil {
+			t.Errorf("%s: %v, %v", expr, p, err)
+		}
+	}
+}
+
+func FuzzPipes(f *testing.F) {
+	for _, seed := range []string{
+		"a | fields time, msg as m | sort -m, time desc | limit 5", `"|" | sort by (a asc, "b c")`, "| limit 99999999999999999999",
+	} {
+		f.Add(seed)
+	}
+	lines := []string{
+		`{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"GET /a took 15 ms","attrs":{"a":1,"m":{"x":null},"b c":"\ud800"}}`,
+		`{"time":"2026-05-28T12:41:00.000000000Z","level":"ERROR","msg":"x","service":"s"}`,
+	}
+	f.Fuzz(func(t *testing.T, expr string) {
+		_, p, err := parsePiped(expr, testNow)
+		if syntax, ok := err.(*SyntaxError); err != nil && (!ok || syntax.Column < 1 || syntax.Column > len(expr)+1) {
+			t.Fatalf("%v", err)
+		}
+		if p != nil {
+			runOver(t, p, lines)
+		}
+	})
+}
