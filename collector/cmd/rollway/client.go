@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,6 +33,21 @@ type client struct {
 
 func addrFlag(flags *flag.FlagSet) *string {
 	return flags.String("addr", defaultAddr, "the collector's `URL`; the environment variable ROLLWAY_TOKEN is the token for it, ROLLWAY_CA the PEM file of its certificate authority")
+}
+
+// asking returns the action of a command that asks a collector. f gets a context that a
+// signal ends.
+func asking(flags *flag.FlagSet, f func(ctx context.Context, c *call, cl *client, args []string) error) action {
+	addr := addrFlag(flags)
+	return func(c *call, args []string) error {
+		cl, err := newClient(*addr)
+		if err != nil {
+			return err
+		}
+		ctx, stop := interruptible()
+		defer stop()
+		return f(ctx, c, cl, args)
+	}
 }
 
 // newClient checks addr, which may lack the scheme.
@@ -87,8 +104,13 @@ func rootsFromEnv() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// do sends req with the token.
-func (cl *client) do(req *http.Request) (*http.Response, error) {
+// do sends a request with the token. The caller closes the body of the response.
+func (cl *client) do(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, cl.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(req.Header, header)
 	if token := os.Getenv(tokenEnv); token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -110,29 +132,21 @@ func keepToken(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// get requests path with query. It returns the response if its status is 200; the
-// caller closes the body. Any other status is a *statusError.
+// get requests path with query, for which wantOK is called.
 func (cl *client) get(ctx context.Context, path string, query url.Values, header http.Header) (*http.Response, error) {
-	target := cl.base + path
 	if len(query) > 0 {
-		target += "?" + query.Encode()
+		path += "?" + query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
-	if err != nil {
-		return nil, err
-	}
-	for k, v := range header {
-		req.Header[k] = v
-	}
-	resp, err := cl.do(req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
+	return wantOK(cl.do(ctx, http.MethodGet, path, header, nil))
+}
+
+// wantOK returns a response whose status is 200. Any other status is a *statusError.
+func wantOK(resp *http.Response, err error) (*http.Response, error) {
+	if err == nil && resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
 		return nil, newStatusError("the collector", resp)
 	}
-	return resp, nil
+	return resp, err
 }
 
 // getJSON decodes the answer to a request for path into v. An answer that is not JSON is
@@ -155,12 +169,10 @@ func (cl *client) getJSON(ctx context.Context, path string, v any) error {
 
 // explain adds to the error of a failed connection what to do about it.
 func (cl *client) explain(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return fmt.Errorf("cannot reach %s: %w; is the collector running there? (start it with 'rollway serve', or name another with -addr)", cl.base, op.Err)
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = fmt.Errorf("%s: %w", cl.base, u.Err)
 	}
 	if errors.As(err, new(x509.UnknownAuthorityError)) {

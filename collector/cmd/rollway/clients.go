@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"net/netip"
@@ -38,25 +39,18 @@ var clientColumns = strings.Fields("client token tenant receiver agent requests 
 type clientRow map[string]any
 
 func setupClients(flags *flag.FlagSet) action {
-	addr := addrFlag(flags)
 	var filters []string
 	listFlag(flags, &filters, "filter", "only rows with `COLUMN=TEXT`")
 	sort := flags.String("sort", "last", "sort by `COLUMN`: the largest numbers and the latest times first")
 	reverse := flags.Bool("r", false, "reverse the order")
 	most := flags.Int("n", 0, "at most `N` rows (default: all)")
 	asJSON := flags.Bool("json", false, "print a JSON array")
-	return func(c *call, _ []string) error {
+	return asking(flags, func(ctx context.Context, c *call, cl *client, _ []string) error {
 		for _, text := range append(filters, *sort+"=") {
 			if name, _, ok := strings.Cut(text, "="); !ok || !slices.Contains(clientColumns, name) {
 				return usagef("%q is no column; there are %s", name, strings.Join(clientColumns, ", "))
 			}
 		}
-		cl, err := newClient(*addr)
-		if err != nil {
-			return err
-		}
-		ctx, stop := interruptible()
-		defer stop()
 		var answer struct{ Clients []clientRow }
 		if err := cl.getJSON(ctx, "/api/clients", &answer); err != nil {
 			return interrupted(ctx, err)
@@ -75,7 +69,7 @@ func setupClients(flags *flag.FlagSet) action {
 			return printJSON(c.stdout, rows)
 		}
 		return printClients(c, rows)
-	}
+	})
 }
 
 func (row clientRow) matches(filter string) bool {

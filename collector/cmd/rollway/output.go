@@ -83,6 +83,15 @@ func (w *lineWriter) copyLines(r io.Reader) (n int, err error) {
 	}
 }
 
+// show prints text for people or, with -json, v.
+func show(w io.Writer, asJSON bool, v any, text string) error {
+	if asJSON {
+		return printJSON(w, v)
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
 // printJSON prints v for programs and people.
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"time"
@@ -110,14 +109,10 @@ func (p *planFlags) run(c *call) error {
 		seen.judge(chosen, p.fixed())
 		text = seen.text() + "\n"
 	}
-	if p.json {
-		err = printJSON(c.stdout, struct { // units are in the names of the members
-			plan.Capacity
-			Observed *observation `json:"observed,omitempty"`
-		}{chosen, seen})
-	} else {
-		_, err = io.WriteString(c.stdout, text+planText(chosen))
-	}
+	err = show(c.stdout, p.json, struct { // units are in the names of the members
+		plan.Capacity
+		Observed *observation `json:"observed,omitempty"`
+	}{chosen, seen}, text+planText(chosen))
 	return cmp.Or(err, chosen.Err())
 }
 

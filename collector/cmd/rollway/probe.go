@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -59,11 +58,7 @@ func setupProbe(flags *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			err = printJSON(c.stdout, r)
-		} else {
-			_, err = io.WriteString(c.stdout, probeText(&r))
-		}
+		err = show(c.stdout, *asJSON, r, probeText(&r))
 		if err == nil && !r.Files.OK {
 			err = errSaid
 		}

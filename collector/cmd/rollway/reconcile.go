@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -51,10 +50,9 @@ Examples:
 }
 
 func setupReconcile(flags *flag.FlagSet) action {
-	addr := addrFlag(flags)
 	data := flags.String("data", "", "the same as DATA, a `DIR`, as serve takes it")
 	asJSON := flags.Bool("json", false, "print a JSON object, with every segment")
-	return func(c *call, args []string) error {
+	return asking(flags, func(ctx context.Context, c *call, cl *client, args []string) error {
 		if *data != "" {
 			args = append(args, *data)
 		}
@@ -67,25 +65,15 @@ func setupReconcile(flags *flag.FlagSet) action {
 		if r.data == "" && !asked {
 			r.data = "data"
 		}
-		cl, err := newClient(*addr)
-		if err != nil {
-			return err
-		}
-		ctx, stop := interruptible()
-		defer stop()
 		if err := r.run(ctx, cl, asked); err != nil {
 			return interrupted(ctx, err)
 		}
-		print := r.print
-		if *asJSON {
-			print = r.printJSON
-		}
-		err = print(c.stdout)
+		err := show(c.stdout, *asJSON, r.result(), r.text())
 		if err == nil && !r.agrees() {
 			err = errSaid
 		}
 		return err
-	}
+	})
 }
 
 // reconciliation is one comparison.
@@ -200,7 +188,7 @@ type found struct {
 	Findings []string                `json:"findings"`
 }
 
-func (r *reconciliation) printJSON(w io.Writer) error {
+func (r *reconciliation) result() any {
 	out := struct {
 		Agrees  bool           `json:"agrees"`
 		Checks  []ledger.Check `json:"checks"`
@@ -213,10 +201,10 @@ func (r *reconciliation) printJSON(w io.Writer) error {
 			out.Journal.Findings = append(out.Journal.Findings, f.String())
 		}
 	}
-	return printJSON(w, out)
+	return out
 }
 
-func (r *reconciliation) print(w io.Writer) error {
+func (r *reconciliation) text() string {
 	var b strings.Builder
 	switch l := r.ledger; {
 	case l == nil:
@@ -258,8 +246,7 @@ func (r *reconciliation) print(w io.Writer) error {
 		verdict = "all agrees"
 	}
 	fmt.Fprintf(&b, "\n%s\n", verdict)
-	_, err := io.WriteString(w, trailing.ReplaceAllString(b.String(), ""))
-	return err
+	return trailing.ReplaceAllString(b.String(), "")
 }
 
 // trailing matches the spaces at the end of a line, which tabwriter leaves.

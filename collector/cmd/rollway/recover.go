@@ -239,20 +239,21 @@ func (r *recovery) drain(s *spool.Spool, dst *recoverTo) error {
 			}
 			return err
 		})
-		if err != nil {
-			return fmt.Errorf("%w; %s keeps what was not delivered", err, r.path)
-		}
-		if b == nil {
-			return nil
+		if err != nil || b == nil {
+			return err
 		}
 	}
 }
 
 // try calls f until it succeeds, for as long as -retry says.
 func (r *recovery) try(ctx context.Context, dst *recoverTo, f func() error) error {
-	return retry(ctx, r.retry, f, func(err error) (time.Duration, bool) {
+	err := retry(ctx, r.retry, f, func(err error) (time.Duration, bool) {
 		return backoff.Asked(err), !dst.final && !errors.Is(err, errRefused)
 	})
+	if err != nil {
+		return fmt.Errorf("%w; %s keeps what was not delivered", err, r.path)
+	}
+	return nil
 }
 
 // deliver writes everything to dst and then empties f.
@@ -273,7 +274,7 @@ func (r *recovery) deliver(f *slabfile.File, dst *recoverTo) error {
 	})
 	r.report(sum)
 	if err != nil {
-		return fmt.Errorf("%w; %s keeps what was not delivered", err, r.path)
+		return err
 	}
 	if err := f.Empty(); err != nil {
 		return fmt.Errorf("all is delivered, but %w", err)

@@ -70,7 +70,6 @@ type replayOptions struct {
 func setupReplay(flags *flag.FlagSet) action {
 	var o replayOptions
 	send := sendOptions{maxLine: 64 * config.MiB}
-	addr := addrFlag(flags)
 	flags.StringVar(&o.filter.Reason, "reason", "", "only events rejected for `REASON`, such as too_large")
 	flags.StringVar(&o.filter.Receiver, "receiver", "", "only events that came to `RECEIVER`, such as /v1/logs")
 	flags.Func("tenant", "only events of `TENANT`; empty: only events without one", func(s string) error {
@@ -88,16 +87,10 @@ func setupReplay(flags *flag.FlagSet) action {
 	flags.BoolVar(&o.mark, "mark", false, "mark what was stored, so that it is not sent again")
 	flags.BoolVar(&o.again, "again", false, "also send what is marked")
 	send.declare(flags)
-	return func(c *call, args []string) error {
-		cl, err := newClient(*addr)
-		if err != nil {
-			return err
-		}
-		ctx, stop := interruptible()
-		defer stop()
+	return asking(flags, func(ctx context.Context, c *call, cl *client, args []string) error {
 		r := &replayer{sender: sender{call: c, options: send, client: cl}, options: o, same: map[string]int{}}
 		return r.run(ctx, args)
-	}
+	})
 }
 
 func (r *replayer) run(ctx context.Context, names []string) (failed error) {
@@ -200,19 +193,11 @@ func (r *replayer) markAt(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.client.base+rejectedPath, bytes.NewReader(body))
+	resp, err := wantOK(r.client.do(ctx, http.MethodPost, rejectedPath, nil, body))
 	if err != nil {
-		return err
+		return fmt.Errorf("mark dead letters: %w", err)
 	}
-	resp, err := r.client.do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("mark dead letters: %w", newStatusError("the collector", resp))
-	}
-	return nil
+	return resp.Body.Close()
 }
 
 // files sends the dead letters of a file or a folder.
@@ -311,10 +296,10 @@ func (r *replayer) send(ctx context.Context, body []byte, key, at string) (store
 		return false, fmt.Errorf("interrupted before %s; the same command sends what is left", at)
 	}
 	a, err := r.postUntilAnswered(ctx, body, 0, key)
-	var status *statusError
-	refusal := errors.As(err, &status) && slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, status.code)
+	status, refused := errors.AsType[*statusError](err)
+	refused = refused && slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, status.code)
 	switch {
-	case refusal:
+	case refused:
 		r.refuse(1, at, status.message)
 		return false, nil
 	case err != nil:

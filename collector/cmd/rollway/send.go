@@ -69,7 +69,6 @@ func (o *sendOptions) declare(flags *flag.FlagSet) {
 
 func setupSend(flags *flag.FlagSet) action {
 	o := sendOptions{maxLine: config.MiB}
-	addr := addrFlag(flags)
 	o.declare(flags)
 	flags.StringVar(&o.service, "service", "", "the `NAME` of the service, for lines without one")
 	flags.Var(&o.attrs, "attr", "an attribute `KEY=VALUE` for every line; may be repeated")
@@ -77,22 +76,16 @@ func setupSend(flags *flag.FlagSet) action {
 	sizeFlag(flags, &o.maxLine, "max-line", "count but do not send lines longer than `SIZE` (default 1MiB)")
 	flags.BoolVar(&o.again, "again", false, "send files from their start, even if they were sent before")
 	flags.BoolVar(&o.eof, "eof", false, "send a last line without an end too: the files are complete")
-	return func(c *call, args []string) error {
+	return asking(flags, func(ctx context.Context, c *call, cl *client, args []string) error {
 		if len(args) == 0 {
 			args = []string{"-"}
 		}
 		if o.maxLine < 1 {
 			return usagef("-max-line must be at least 1")
 		}
-		cl, err := newClient(*addr)
-		if err != nil {
-			return err
-		}
-		ctx, stop := interruptible()
-		defer stop()
 		s := &sender{call: c, options: o, client: cl}
 		return s.run(ctx, args)
-	}
+	})
 }
 
 // A sender is one run of send. It is not safe for concurrent use.

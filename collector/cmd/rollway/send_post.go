@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,15 +37,15 @@ func (s *sender) post(ctx context.Context, b *batch, from, to int, t *tally, sho
 		begin = b.ends[from-1]
 	}
 	a, err := s.postUntilAnswered(ctx, b.body[begin:b.ends[to-1]], to-from, "")
-	var status *statusError
+	status, refused := errors.AsType[*statusError](err)
 	switch {
-	case errors.As(err, &status) && status.code == http.StatusRequestEntityTooLarge && to-from > 1:
+	case refused && status.code == http.StatusRequestEntityTooLarge && to-from > 1:
 		middle := from + (to-from)/2
 		if err := s.post(ctx, b, from, middle, t, shown); err != nil {
 			return err
 		}
 		return s.post(ctx, b, middle, to, t, shown)
-	case errors.As(err, &status) && (status.code == http.StatusRequestEntityTooLarge || status.code == http.StatusBadRequest):
+	case refused && (status.code == http.StatusRequestEntityTooLarge || status.code == http.StatusBadRequest):
 		// There is no list of rejected events: the collector took none.
 		t.refused += to - from
 		t.reason(to-from, "%s:%d to %d: %s", shown, b.numbers[from], b.numbers[to-1], status.message)
@@ -107,8 +106,7 @@ func (s *sender) journalID(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		err := s.client.getJSON(ctx, "/healthz", &health)
-		var status *statusError
-		if errors.As(err, &status) && status.code/100 == 4 || errors.As(err, new(*json.SyntaxError)) || errors.As(err, new(*json.UnmarshalTypeError)) {
+		if status, ok := errors.AsType[*statusError](err); ok && status.code/100 == 4 || errors.As(err, new(*json.SyntaxError)) || errors.As(err, new(*json.UnmarshalTypeError)) {
 			return nil // another kind of server
 		}
 		return err
@@ -121,15 +119,11 @@ func (s *sender) journalID(ctx context.Context) (string, error) {
 func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.client.base+"/api/logs", bytes.NewReader(body))
-	if err != nil {
-		return a, err
-	}
-	req.Header.Set("Content-Type", "application/x-ndjson")
+	header := http.Header{"Content-Type": {"application/x-ndjson"}}
 	if key != "" {
-		req.Header.Set(receiver.KeyHeader, key)
+		header.Set(receiver.KeyHeader, key)
 	}
-	resp, err := s.client.do(req)
+	resp, err := s.client.do(ctx, http.MethodPost, "/api/logs", header, body)
 	if err != nil {
 		return a, err
 	}
@@ -164,8 +158,7 @@ func retryAfter(err error) (pause time.Duration, retry bool) {
 	if errors.As(err, new(fatalError)) {
 		return 0, false
 	}
-	var status *statusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*statusError](err); ok {
 		return status.after, status.code == http.StatusTooManyRequests || status.code == http.StatusRequestTimeout || status.code >= 500
 	}
 	return 0, true // the connection failed

@@ -36,16 +36,11 @@ Examples:
 }
 
 func setupTail(flags *flag.FlagSet) action {
-	addr := addrFlag(flags)
 	var format formatFlags
 	format.declare(flags)
 	follow := flags.Bool("f", false, "follow: print new lines as they arrive")
 	last := flags.Int("n", 10, "print the newest `N` lines")
-	return func(c *call, args []string) error {
-		cl, err := newClient(*addr)
-		if err != nil {
-			return err
-		}
+	return asking(flags, func(ctx context.Context, c *call, cl *client, args []string) error {
 		if *last < 0 {
 			return usagef("-n must not be negative")
 		}
@@ -53,8 +48,6 @@ func setupTail(flags *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		ctx, stop := interruptible()
-		defer stop()
 		f := &follower{call: c, client: cl, expr: strings.Join(args, " "), out: out}
 		if *last > 0 {
 			if f.from, err = printQuery(ctx, c, cl, parameters("q", f.expr, "last", number(*last)), out); err != nil {
@@ -65,7 +58,7 @@ func setupTail(flags *flag.FlagSet) action {
 			return nil
 		}
 		return f.run(ctx)
-	}
+	})
 }
 
 // A follower prints new lines. It is not safe for concurrent use.
@@ -92,14 +85,14 @@ func (f *follower) run(ctx context.Context) error {
 			}
 			connected, began = true, true
 		})
-		var out *outputError
-		var status *statusError
+		out, _ := errors.AsType[*outputError](lost)
+		status, _ := errors.AsType[*statusError](lost)
 		switch {
 		case ctx.Err() != nil:
 			return f.out.flush()
-		case errors.As(lost, &out):
+		case out != nil:
 			return out.err
-		case !connected, errors.As(lost, &status) && status.code/100 == 4 && status.code != http.StatusTooManyRequests:
+		case !connected, status != nil && status.code/100 == 4 && status.code != http.StatusTooManyRequests:
 			return lost
 		case began:
 			f.call.say("%v; connecting again", lost)
