@@ -79,23 +79,16 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 		return nil, err
 	}
 	c.enforce(now)
-	if err := c.listen(); err != nil {
-		return nil, err
-	}
-	if err := c.openJournal(); err != nil {
-		return nil, err
-	}
-	if err := c.openSinks(); err != nil {
-		return nil, err
+	for _, open := range []func() error{c.listen, c.openJournal, c.openSinks, c.openRejected} {
+		if err := open(); err != nil {
+			return nil, err
+		}
 	}
 	c.health = health.New(health.Options{
 		Data: cfg.Data, Journal: JournalFolder(cfg.Data), MaxSize: cfg.Journal.MaxSize,
 		Size: func() int64 { return c.journal.Stats().Bytes },
 		Look: c.journal.Look, Check: c.journal.Check,
 	})
-	if err := c.openRejected(); err != nil {
-		return nil, err
-	}
 	c.receiver = receiver.New(backend{c}, c.receiveOptions())
 	if c.api, err = query.New(c.journal, c.queryOptions()); err != nil {
 		return nil, err
@@ -105,17 +98,11 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	}
 	c.metrics = newMetrics(c)
 	c.openServer()
-	c.report()
-	return c, nil
-}
-
-// report logs what was found when the journal was opened, and what is risky.
-func (c *Collector) report() {
 	for _, f := range c.journal.Recovery().Findings {
 		c.logFinding(f)
 	}
-	c.warnOpen()
-	c.warnFiles(c.config)
+	c.warnExposed(cfg)
+	return c, nil
 }
 
 func (c *Collector) logFinding(f journal.Finding) { c.log.Warn("journal: "+f.String(), "file", f.File) }
@@ -158,9 +145,10 @@ type Stats struct {
 
 // Stats returns a snapshot. It never waits for the disk.
 func (c *Collector) Stats() Stats {
-	s := Stats{Receive: c.receiver.Stats(), Journal: c.journal.Stats(), Query: c.api.Stats(), Start: c.journal.Recovery().Next}
-	s.Connections = c.conns.Stats()
-	s.Findings = c.journal.Findings()
+	s := Stats{
+		Receive: c.receiver.Stats(), Journal: c.journal.Stats(), Query: c.api.Stats(), Connections: c.conns.Stats(),
+		Findings: c.journal.Findings(), Start: c.journal.Recovery().Next,
+	}
 	if c.rejected != nil {
 		s.Rejected = c.rejected.Stats()
 	}

@@ -3,7 +3,6 @@ package collector
 import (
 	"fmt"
 	"net"
-	"path/filepath"
 	"strings"
 
 	"github.com/rollway/rollway/collector/config"
@@ -11,8 +10,12 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 )
 
-// warnOpen says what is missing where the network can reach the collector.
-func (c *Collector) warnOpen() {
+// warnExposed says where the network, or other users of the machine, can reach what cfg
+// should keep from them.
+func (c *Collector) warnExposed(cfg config.Config) {
+	for _, text := range FileWarnings(cfg) {
+		c.log.Warn("OPEN TO OTHER USERS: " + text)
+	}
 	now := c.state.Load()
 	mutual := now.tls != nil && now.tls.ClientCAs != nil
 	for _, l := range c.webListeners() {
@@ -38,18 +41,11 @@ func (c *Collector) warnOpen() {
 	}
 }
 
-// warnFiles says which files other users of the machine can read or change.
-func (c *Collector) warnFiles(cfg config.Config) {
-	for _, text := range FileWarnings(cfg) {
-		c.log.Warn("OPEN TO OTHER USERS: " + text)
-	}
-}
-
 // FileWarnings returns a sentence for each file or folder that cfg names and that other
 // users of the machine can read or change, though they should not.
 func FileWarnings(cfg config.Config) []string {
 	list := secrets.Exposed(cfg)
-	for _, dir := range []string{cfg.Data, JournalFolder(cfg.Data), filepath.Join(cfg.Data, "rejected")} {
+	for _, dir := range []string{cfg.Data, JournalFolder(cfg.Data), RejectedFolder(cfg.Data)} {
 		if may := disk.OthersMay(dir); strings.Contains(may, "write") {
 			list = append(list, fmt.Sprintf("data: other users of this machine can write to %s, and forge what is stored: chmod o= %s", dir, dir))
 		}

@@ -50,7 +50,7 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	route("/metrics", reading(readOnly(c.serveMetrics(errorLog))))
 	route("/healthz", readOnly(http.HandlerFunc(c.serveHealth)))
 	route("/readyz", readOnly(http.HandlerFunc(c.serveReady)))
-	mux.Handle("/{$}", c.measured("/", inTime, elastic.Handshake(indexOnly(http.HandlerFunc(c.serveIndex)))))
+	mux.Handle("/{$}", c.measured("/", inTime, elastic.Handshake(readOnly(http.HandlerFunc(c.serveIndex)))))
 	mux.Handle("/", c.measured(otherPath, inTime, otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown)))))
 	return mux
 }
@@ -85,28 +85,20 @@ func pagesByHost(next, guarded http.Handler) http.Handler {
 	})
 }
 
-// readOnly answers methods other than GET and HEAD.
+// readOnly answers methods other than GET and HEAD. People and clients try to send events
+// to the page that lists endpoints.
 func readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			writeJSON(w, http.StatusMethodNotAllowed, map[string]any{"error": fmt.Sprintf("method %.20q is not allowed here; use GET", r.Method)})
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			next.ServeHTTP(w, r)
 			return
 		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// indexOnly is readOnly for the page that lists endpoints, where people and
-// clients try to send events.
-func indexOnly(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost || r.Method == http.MethodPut {
-			w.Header().Set("Allow", "GET, HEAD")
-			writeJSON(w, http.StatusMethodNotAllowed, map[string]any{"error": "events are not taken at /; send them to /api/logs, or where GET / says for your client"})
-			return
+		text := fmt.Sprintf("method %.20q is not allowed here; use GET", r.Method)
+		if r.URL.Path == "/" && (r.Method == http.MethodPost || r.Method == http.MethodPut) {
+			text = "events are not taken at /; send them to /api/logs, or where GET / says for your client"
 		}
-		readOnly(next).ServeHTTP(w, r)
+		w.Header().Set("Allow", "GET, HEAD")
+		writeJSON(w, http.StatusMethodNotAllowed, map[string]any{"error": text})
 	})
 }
 

@@ -71,15 +71,12 @@ func (c *Collector) openStreams(key, text string, p receiver.StreamProtocol) err
 }
 
 func (c *Collector) openStream(key string, a config.Addr, p receiver.StreamProtocol) (e listener, err error) {
-	var l net.Listener
-	if a.Network == "tls" {
-		if l, err = listen(key, a.Host); err != nil {
-			return e, err
-		}
-		l = tls.NewListener(l, streamTLS(&c.state))
-		e.tls = true
-	} else if l, err = listen(key, a.Host); err != nil {
+	l, err := listen(key, a.Host)
+	if err != nil {
 		return e, err
+	}
+	if e.tls = a.Network == "tls"; e.tls {
+		l = tls.NewListener(l, streamTLS(&c.state))
 	}
 	e.addr, e.close = l.Addr(), l.Close
 	e.serve = func(ctx context.Context) error { return c.receiver.ServeStream(ctx, l, p, c.ofTenant(a.Tenant)) }

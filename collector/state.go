@@ -122,8 +122,7 @@ func (c *Collector) Reload(cfg config.Config) error {
 		return fmt.Errorf("tls.cert: to begin or end TLS takes a restart; nothing was changed")
 	}
 	c.enforce(next)
-	c.warnOpen()
-	c.warnFiles(cfg)
+	c.warnExposed(cfg)
 	return nil
 }
 

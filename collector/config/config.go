@@ -226,9 +226,9 @@ func (c *Config) Set(key, text string) error {
 
 // Keys returns the keys of all settings in documented order.
 func Keys() []string {
-	keys := make([]string, len(fields))
-	for i, f := range fields {
-		keys[i] = f.key
+	var keys []string
+	for _, f := range fields {
+		keys = append(keys, f.key)
 	}
 	return keys
 }

@@ -47,9 +47,9 @@ type Errors []*Error
 
 // Error returns one line for each of them.
 func (e Errors) Error() string {
-	lines := make([]string, len(e))
-	for i, err := range e {
-		lines[i] = err.Error()
+	var lines []string
+	for _, err := range e {
+		lines = append(lines, err.Error())
 	}
 	return strings.Join(lines, "\n")
 }
@@ -144,8 +144,7 @@ func (l *loader) syntax(err error) {
 
 // mapping reads the keys below section; "" is the top.
 func (l *loader) mapping(section string, m *yaml.Node) {
-	for i := 0; i+1 < len(m.Content); i += 2 {
-		k, v := m.Content[i], m.Content[i+1]
+	for k, v := range pairs(m) {
 		if v.Kind == yaml.AliasNode {
 			v = v.Alias
 		}

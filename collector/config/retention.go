@@ -19,19 +19,16 @@ func (j *Journal) TenantLimits() (map[string]TenantLimit, error) {
 		return nil, nil
 	}
 	const section = "journal.tenants"
-	var list Errors
-	fail := func(n *yaml.Node, key, format string, args ...any) {
-		list = append(list, &Error{File: j.Tenants.File, Line: n.Line, Column: n.Column, Key: key, Message: fmt.Sprintf(format, args...)})
-	}
+	l := loader{name: j.Tenants.File}
 	limits := make(map[string]TenantLimit)
 	if j.Tenants.Node.Kind != yaml.MappingNode {
-		fail(j.Tenants.Node, section, "names of tenants are wanted, each with retain_size or retain_age; this is %s", describe(j.Tenants.Node))
-		return nil, list
+		l.fail(j.Tenants.Node, section, "names of tenants are wanted, each with retain_size or retain_age; this is %s", describe(j.Tenants.Node))
+		return nil, l.errors
 	}
 	for k, v := range pairs(j.Tenants.Node) {
 		key := join(section, k.Value)
 		if _, twice := limits[k.Value]; twice || v.Kind != yaml.MappingNode {
-			fail(k, key, "wanted once, with retain_size or retain_age below it")
+			l.fail(k, key, "wanted once, with retain_size or retain_age below it")
 			continue
 		}
 		var c Config // has the two settings of the whole journal
@@ -41,13 +38,13 @@ func (j *Journal) TenantLimits() (map[string]TenantLimit, error) {
 				err = c.Set(join("journal", k.Value), v.Value)
 			}
 			if err != nil {
-				fail(k, join(key, k.Value), "%v", err)
+				l.fail(k, join(key, k.Value), "%v", err)
 			}
 		}
 		limits[k.Value] = TenantLimit{c.Journal.RetainSize, c.Journal.RetainAge}
 	}
-	if len(list) > 0 {
-		return nil, list
+	if len(l.errors) > 0 {
+		return nil, l.errors
 	}
 	return limits, nil
 }
