@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -661,4 +663,29 @@ func TestFilesOfOthers(t *testing.T) {
 		t.Errorf("%+v, %v", got, told)
 	}
 	testkit.OK(t, s.Close())
+}
+
+// A line that no Store has written is not read into memory however long it is, and those
+// around it are found.
+func TestLongLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.b."+strings.Repeat("0", ulid.Len)+ext)
+	testkit.OK(t, os.WriteFile(path, []byte("first\n"+strings.Repeat("x", maxLine+5)+"\nlast"), 0o640))
+	type found struct {
+		text string
+		len  int
+		Place
+	}
+	want := []found{
+		{"first\n", 6, Place{path, 0, 6}},
+		{"xxxxx", maxLine, Place{path, 6, maxLine + 6}},
+		{"last", 4, Place{path, maxLine + 12, 4}},
+	}
+	var got []found
+	testkit.OK(t, EachLine(disk.Real{}, path, math.MaxInt64, func(line []byte, at Place) error {
+		got = append(got, found{string(line[:min(len(line), len(want[len(got)].text))]), len(line), at})
+		return nil
+	}))
+	if !slices.Equal(got, want) {
+		t.Errorf("lines %v, want %v", got, want)
+	}
 }

@@ -52,8 +52,11 @@ type Place struct {
 	Len  int
 }
 
-// EachLine calls f with each line of the file at path, up to limit bytes, and its place.
-// The line is valid until f returns.
+// maxLine is more than the longest line has that a Store writes.
+const maxLine = 16 << 20
+
+// EachLine calls f with each line of the file at path, up to limit bytes, and its place. Of
+// a line of more than 16 MiB it has the beginning. The line is valid until f returns.
 func EachLine(fsys disk.FS, path string, limit int64, f func(line []byte, at Place) error) (err error) {
 	file, err := fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -64,10 +67,27 @@ func EachLine(fsys disk.FS, path string, limit int64, f func(line []byte, at Pla
 	if err != nil {
 		return err
 	}
-	in := bufio.NewReaderSize(io.NewSectionReader(file, 0, min(size, limit)), 64<<10)
-	for at := (Place{File: path}); ; at.Pos += int64(at.Len) {
-		line, err := in.ReadBytes('\n')
-		if at.Len = len(line); at.Len > 0 {
+	return eachLine(io.NewSectionReader(file, 0, min(size, limit)), path, maxLine, f)
+}
+
+// eachLine is EachLine for what in has. Of a line of more than most bytes, f gets so many:
+// the beginning and the line end.
+func eachLine(in io.Reader, path string, most int, f func(line []byte, at Place) error) error {
+	buffered := bufio.NewReaderSize(in, 64<<10)
+	var line []byte
+	for at := (Place{File: path}); ; {
+		piece, err := buffered.ReadSlice('\n')
+		line = append(line, piece[:min(len(piece), most-len(line))]...)
+		at.Len += len(piece)
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err != nil && err != io.EOF:
+			return fmt.Errorf("read %s: %w", path, err)
+		case at.Len > most && err == nil:
+			line[most-1] = '\n'
+		}
+		if at.Len > 0 {
 			if err := f(line, at); err != nil {
 				return err
 			}
@@ -75,9 +95,7 @@ func EachLine(fsys disk.FS, path string, limit int64, f func(line []byte, at Pla
 		if err == io.EOF {
 			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("read %s: %w", path, err)
-		}
+		at.Pos, at.Len, line = at.Pos+int64(at.Len), 0, line[:0]
 	}
 }
 

@@ -1,7 +1,6 @@
 package deadletter
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -58,26 +57,17 @@ func (s *Store) scan(seg *segment) (err error) {
 	if err != nil {
 		return err
 	}
-	in := bufio.NewReaderSize(io.NewSectionReader(f, 0, size), 64<<10)
-	pos := int64(0)
-	for count, begins := uint64(0), true; ; {
-		piece, err := in.ReadSlice('\n')
-		pos += int64(len(piece))
-		if begins {
-			_, count, _ = parseHead(piece)
-		}
-		if begins = bytes.HasSuffix(piece, []byte("\n")); begins {
+	err = eachLine(io.NewSectionReader(f, 0, size), s.path(seg), headSize+1, func(line []byte, at Place) error {
+		if bytes.HasSuffix(line, []byte("\n")) {
+			_, count, _ := parseHead(line)
 			seg.events += count
-			seg.size = pos
+			seg.size = at.Pos + int64(at.Len)
 		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil && err != bufio.ErrBufferFull {
-			return err
-		}
-	}
+		return nil
+	})
 	switch {
+	case err != nil:
+		return err
 	case seg.size == 0:
 		return s.fs.Remove(s.path(seg))
 	case seg.size < size:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"os"
 	"syscall"
 	"time"
 
@@ -122,7 +123,7 @@ func (j *Journal) append(ctx context.Context, b Batch, key *keyHash) (first uint
 	j.mu.Lock()
 	if j.closing || j.lost != nil {
 		defer j.mu.Unlock()
-		return 0, cmp.Or(j.lost, closedError())
+		return 0, cmp.Or(j.lost, fmt.Errorf("append to journal: %w", os.ErrClosed))
 	}
 	w := j.waiterLocked()
 	if w.batch = b; key != nil {
@@ -192,7 +193,7 @@ func (j *Journal) leadLocked(w *waiter) {
 		g.batches++
 		g.minTime, g.maxTime = min(g.minTime, last.batch.MinTime), max(g.maxTime, last.batch.MaxTime)
 		m := j.queue.head
-		if m == nil || m.solo || len(w.batch.Before)+len(m.batch.Before) > 0 || g.bytes+g.keysLen()+len(m.batch.Lines)+m.keySize() > j.o.MaxGroupBytes || g.keys == math.MaxUint16 || g.records+m.batch.Records > recordlog.MaxBody {
+		if m == nil || m.solo || len(w.batch.Before)+len(m.batch.Before) > 0 || g.bytes+len(m.batch.Lines) > j.o.MaxGroupBytes || g.keys == math.MaxUint16 || g.records+m.batch.Records > recordlog.MaxBody {
 			break
 		}
 		m = j.queue.pop()

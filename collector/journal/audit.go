@@ -387,16 +387,10 @@ func eachIn(file disk.File, path string, kind recordlog.Kind, first uint64, f fu
 		if what := h.Unknown(); what != "" {
 			return &UnsupportedError{File: path, Pos: pos, What: what}
 		}
-		err := w.framesOf(h, body, func(frame Frame, lost string) error {
-			if lost != "" {
-				return nil
-			}
-			return f(frame)
-		})
-		if recordlog.IsDamage(err) {
-			return nil // it is left out
+		if err := w.framesOf(h, body, f); !recordlog.IsDamage(err) { // else it is left out
+			return err
 		}
-		return err
+		return nil
 	})
 	return cmp.Or(err, s.Err)
 }

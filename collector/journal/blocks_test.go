@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/disktest"
@@ -271,7 +270,7 @@ func (m *mixed) checkBlocks(mem *disktest.Mem) {
 		found := make(map[string]uint64)
 		var w walker
 		w.Open(file, e.Name, foot.FramesEnd())
-		testkit.OK(m.t, w.each(func(time.Duration) error { return nil }, func(h *recordlog.Frame, frame []byte) error {
+		testkit.OK(m.t, w.each(func(h *recordlog.Frame, frame []byte) error {
 			if h.Flags != recordlog.FlagBlocks {
 				lines, err := linesOf(h, frame[frameHeaderSize:], &w.plain)
 				if bytes.Contains(lines, []byte("tenant")) {

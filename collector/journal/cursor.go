@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -82,13 +83,8 @@ func (j *Journal) enter(c *Cursor, offset uint64, err error) (begin uint64, foun
 }
 
 func isCursorName(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
-			return false
-		}
-	}
-	return name != "" && len(name) <= 64
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	return name != "" && len(name) <= 64 && strings.Trim(name, allowed) == ""
 }
 
 // Reset returns why the cursor did not begin where it was saved, or "".

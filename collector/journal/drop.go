@@ -2,6 +2,7 @@ package journal
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"github.com/rollway/rollway/internal/recordlog"
@@ -25,15 +26,7 @@ func (s *segment) takeTenantsLocked(foot *recordlog.Footer) {
 
 // hasLocked reports whether s may have records of a tenant.
 func (s *segment) hasLocked(tenant string) bool {
-	if !s.listed || s.others {
-		return true
-	}
-	for _, t := range s.tenants {
-		if t.Name == tenant {
-			return true
-		}
-	}
-	return false
+	return !s.listed || s.others || slices.ContainsFunc(s.tenants, func(t recordlog.Tenant) bool { return t.Name == tenant })
 }
 
 // leastAge returns the least age at which retention deletes something, or 0.
@@ -85,7 +78,10 @@ func (j *Journal) nextDue(now time.Time) (found *segment, due map[string]bool) {
 	if len(j.o.Tenants) == 0 {
 		return nil, nil
 	}
-	j.listTenants()
+	unlisted := func(s *segment) bool { return s.packed && !s.listed }
+	for s := j.oldest(unlisted); s != nil; s = j.oldest(unlisted) {
+		j.list(s)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	used := make(map[string]int64)
@@ -110,24 +106,6 @@ func (j *Journal) nextDue(now time.Time) (found *segment, due map[string]bool) {
 		}
 	}
 	return found, due
-}
-
-// listTenants reads the footers of packed segments that were not read yet.
-func (j *Journal) listTenants() {
-	for s := j.nextUnlisted(); s != nil; s = j.nextUnlisted() {
-		j.list(s)
-	}
-}
-
-func (j *Journal) nextUnlisted() *segment {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, s := range j.segs {
-		if s.packed && !s.listed {
-			return s
-		}
-	}
-	return nil
 }
 
 // list takes the tenants of the packed segment s from its footer.

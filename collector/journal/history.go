@@ -99,13 +99,6 @@ func (j *Journal) otherEnds() map[string]uint64 {
 	return ends
 }
 
-// keepFound keeps what Open has found.
-func (j *Journal) keepFound(now time.Time) {
-	for _, f := range j.recovery.Findings {
-		j.keepLocked(f, now)
-	}
-}
-
 // keepLocked keeps f, and reports whether it was not kept yet.
 func (j *Journal) keepLocked(f Finding, now time.Time) bool {
 	if f.Harmless() || covers(j.findings.acked, f) || covers(j.findings.kept, f) {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
+	"math"
 	"sync"
 	"time"
 
@@ -65,6 +65,9 @@ type Retention struct {
 	Age   time.Duration // since the last write to their segment; 0: RetainAge. It may be more: the segment then stays, without the blocks of others
 }
 
+// maxGroup leaves room for the keys of a frame.
+const maxGroup = recordlog.MaxBody - math.MaxUint16*keyEntrySize
+
 // maxKeys bounds Options.MaxKeys and what Open reads of keys.
 const maxKeys = 100_000_000
 
@@ -74,8 +77,8 @@ func (o *Options) check() error {
 		return errors.New("journal options: a size, number or age is negative; use 0 for the default")
 	case len(o.Tenants) > 0 && !o.Pack:
 		return errors.New("journal options: Tenants have limits, and without Pack there are no blocks of a tenant")
-	case o.MaxGroupBytes > recordlog.MaxBody:
-		return fmt.Errorf("journal options: MaxGroupBytes %d is above the format's limit of %d", o.MaxGroupBytes, recordlog.MaxBody)
+	case o.MaxGroupBytes > maxGroup:
+		return fmt.Errorf("journal options: MaxGroupBytes %d is above the format's limit of %d", o.MaxGroupBytes, maxGroup)
 	}
 	o.SegmentBytes = cmp.Or(o.SegmentBytes, 128<<20)
 	o.MaxGroupBytes = cmp.Or(o.MaxGroupBytes, 1<<20)
@@ -141,9 +144,9 @@ type Journal struct {
 		kept  []Finding // what was found, now or before, and is not acknowledged
 		acked []Finding // acknowledged
 	}
-	waiting  []*Reader // readers to wake at the next commit
-	free     *waiter
-	counters counters
+	committed chan struct{} // closed by the next commit; nil: no reader waits
+	free      *waiter
+	counters  counters
 }
 
 // Open opens the journal in dir, creates the folder if necessary, and repairs what a crash
@@ -275,9 +278,3 @@ func (j *Journal) closeFiles() error {
 	}
 	return errors.Join(append(errs, j.lock.Close())...)
 }
-
-func closedError() error { return fmt.Errorf("append to journal: %w", os.ErrClosed) }
-
-// InUse reports whether a process has the journal in dir open. A folder that does not exist
-// is an error; one without a journal is not.
-func InUse(dir string) (bool, error) { return recordlog.InUse(dir) }

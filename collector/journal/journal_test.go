@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
@@ -115,12 +116,12 @@ func TestFollow(t *testing.T) {
 
 func TestInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "journal")
-	if _, err := InUse(dir); !errors.Is(err, os.ErrNotExist) {
+	if _, err := recordlog.InUse(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
 	}
 	look := func(want bool, when string) {
 		t.Helper()
-		if is, err := InUse(dir); err != nil || is != want {
+		if is, err := recordlog.InUse(dir); err != nil || is != want {
 			t.Errorf("%s: %v, %v", when, is, err)
 		}
 	}

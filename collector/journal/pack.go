@@ -19,6 +19,9 @@ import (
 // packBytes is how many bytes of lines a packed frame has, unless a frame had more.
 const packBytes = 256 << 10
 
+// turn is the least time of work between two pauses: about that of a mebibyte.
+const turn = 5 * time.Millisecond
+
 // errNotSmaller leaves a segment as it is.
 var errNotSmaller = errors.New("packed, it would not be smaller")
 
@@ -60,14 +63,7 @@ func (j *Journal) packAll() {
 }
 
 func (j *Journal) nextUnpacked() *segment {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, s := range j.segs {
-		if s.sealed && s.settled && !s.packed && !s.unpackable {
-			return s
-		}
-	}
-	return nil
+	return j.oldest(func(s *segment) bool { return s.sealed && s.settled && !s.packed && !s.unpackable })
 }
 
 // pack replaces the file of a sealed segment by a copy with packed frames.
@@ -206,9 +202,13 @@ func (j *Journal) rewrite(s *segment, src disk.File, path string, p *packer) (er
 		add = p.copy
 		damaged = func(from, to int64) error { return p.copyDamaged(&w, from, to) }
 	}
-	if err := w.each(j.pause, func(h *recordlog.Frame, frame []byte) error {
+	rest := j.takeTurns()
+	if err := w.each(func(h *recordlog.Frame, frame []byte) error {
 		if h.First >= s.end { // a write error that was rolled back
 			return io.EOF
+		}
+		if err := rest(); err != nil {
+			return err
 		}
 		if what := h.Unknown(); what != "" {
 			return fmt.Errorf("a frame has %s", what)
@@ -230,6 +230,21 @@ func (j *Journal) rewrite(s *segment, src disk.File, path string, p *packer) (er
 	}
 	p.footer = int64(len(end))
 	return p.dst.Sync()
+}
+
+// takeTurns returns a function to be called between the steps of a work. It pauses now and
+// then for as long as they took, so that the work takes at most half of a processor.
+func (j *Journal) takeTurns() func() error {
+	begin := time.Now()
+	return func() error {
+		took := time.Since(begin)
+		if took < turn {
+			return nil
+		}
+		err := j.pause(took)
+		begin = time.Now()
+		return err
+	}
 }
 
 // pause waits for d, or returns os.ErrClosed when the journal is closing.
@@ -377,25 +392,12 @@ func (j *Journal) comparePacked(p *packer, path string) error {
 		return err
 	}
 	defer f.Close() // only read from
-	var w walker
-	w.Open(f, path, p.summary.pos)
-	if _, err := w.FileHeader(recordlog.JournalSegment); err != nil {
-		return err
-	}
-	sum, records := uint32(0), uint64(0)
-	var damaged func(from, to int64) error
-	if len(p.found) > 0 { // then the records tell
-		damaged = func(int64, int64) error { return nil }
-	}
-	if err := w.each(j.pause, func(h *recordlog.Frame, frame []byte) error {
-		return w.framesOf(h, frame[frameHeaderSize:], func(f Frame, lost string) error {
-			if lost == "" {
-				records += uint64(f.Records)
-				sum = recordlog.Extend(sum, f.Lines)
-			}
-			return nil
-		})
-	}, damaged); err != nil {
+	sum, records, rest := uint32(0), uint64(0), j.takeTurns()
+	if err := eachIn(f, path, recordlog.JournalSegment, p.summary.foot.First, func(f Frame) error {
+		records += uint64(f.Records)
+		sum = recordlog.Extend(sum, f.Lines)
+		return rest()
+	}); err != nil {
 		return err
 	}
 	if p.enc != nil && sum != p.sum || records != p.summary.foot.Records-p.damaged {

@@ -20,14 +20,6 @@ type waiter struct {
 	target uint64 // of a wait in the syncer's queue: sync seg to here
 }
 
-// keySize returns the length of w's key in a frame.
-func (w *waiter) keySize() int {
-	if w.keyed {
-		return keyEntrySize
-	}
-	return 0
-}
-
 // entry returns what is remembered of w's key for records from first on.
 func (w *waiter) entry(first uint64, at int64) keyed {
 	return keyed{hash: w.key, owner: hashOwner(w.batch.Owner), first: first, at: at, records: uint32(w.batch.Records), events: uint32(w.batch.events())}

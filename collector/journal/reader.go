@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
 
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/internal/disk"
@@ -61,23 +60,14 @@ type Reader struct {
 	tenant   *string // whose blocks are read; nil: all
 	next     uint64  // the cursor
 	err      error   // sticks
-	wake     chan struct{}
-	waiting  bool   // in j.waiting; guarded by j.mu
-	failures int    // of the disk, in a row
-	lent     []byte // the frame returned last
+	failures int     // of the disk, in a row
+	lent     []byte  // the frame returned last
 
 	seg    *segment // nil: none entered
 	packed bool     // the file is the packed one
 	file   disk.File
 	walk   walker
 	end    uint64 // offset after the records within walk.Limit
-	span   times  // of the frames walked so far
-}
-
-// times is the time range of a segment that is read as a whole.
-type times struct {
-	whole    bool // walked from its first frame, nothing damaged
-	min, max int64
 }
 
 // NewReader returns a reader whose first frame begins at offset from, or after it if that
@@ -86,7 +76,7 @@ func (j *Journal) NewReader(from uint64) *Reader {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.counters.Readers++
-	return &Reader{j: j, next: from, minTime: math.MinInt64, maxTime: math.MaxInt64, wake: make(chan struct{}, 1)}
+	return &Reader{j: j, next: from, minTime: math.MinInt64, maxTime: math.MaxInt64}
 }
 
 // SetTimeRange makes the reader skip frames without a record from min to max, both
@@ -108,7 +98,6 @@ func (r *Reader) Close() error {
 	}
 	r.err = fmt.Errorf("read journal: %w", os.ErrClosed)
 	r.endLoan()
-	r.stopWaiting()
 	r.j.mu.Lock()
 	r.j.counters.Readers--
 	r.j.mu.Unlock()
@@ -123,52 +112,38 @@ func (r *Reader) Next(ctx context.Context) (Frame, error) {
 		if ok || err != nil {
 			return f, err
 		}
-		if !r.startWaiting() {
+		committed := r.j.nextCommit(r.next)
+		if committed == nil {
 			continue
 		}
 		select {
-		case <-r.wake:
+		case <-committed:
 		case <-ctx.Done():
-			r.stopWaiting()
 			return Frame{}, ctx.Err()
 		}
 	}
 }
 
-// startWaiting registers for the next commit; false: there are new records already.
-func (r *Reader) startWaiting() bool {
-	r.j.mu.Lock()
-	defer r.j.mu.Unlock()
-	if r.j.next > r.next || r.j.done {
-		return false
+// nextCommit returns what the next commit closes; nil: there are records from offset on, or
+// will be no more.
+func (j *Journal) nextCommit(offset uint64) <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.next > offset || j.done {
+		return nil
 	}
-	if !r.waiting {
-		r.waiting = true
-		r.j.waiting = append(r.j.waiting, r)
+	if j.committed == nil {
+		j.committed = make(chan struct{})
 	}
-	return true
+	return j.committed
 }
 
-func (r *Reader) stopWaiting() {
-	r.j.mu.Lock()
-	defer r.j.mu.Unlock()
-	if r.waiting {
-		r.waiting = false
-		r.j.waiting = slices.DeleteFunc(r.j.waiting, func(o *Reader) bool { return o == r })
-	}
-	select {
-	case <-r.wake:
-	default:
-	}
-}
-
+// wakeReadersLocked wakes all readers that wait.
 func (j *Journal) wakeReadersLocked() {
-	for i, r := range j.waiting {
-		r.waiting = false
-		j.waiting[i] = nil
-		wake(r.wake)
+	if j.committed != nil {
+		close(j.committed)
+		j.committed = nil
 	}
-	j.waiting = j.waiting[:0]
 }
 
 // TryNext returns the next frame; false with a nil error: not yet. The error is
@@ -214,9 +189,6 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 			r.walk.Pos = r.walk.Limit
 			continue
 		}
-		if r.span.whole {
-			r.span.min, r.span.max = min(r.span.min, h.MinTime), max(r.span.max, h.MaxTime)
-		}
 		if h.End() <= r.next {
 			r.walk.Skip(&h)
 			continue
@@ -243,9 +215,11 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 			}
 			continue
 		}
-		f := Frame{First: h.First, Records: h.Records, MinTime: h.MinTime, MaxTime: h.MaxTime, Lines: lines}
-		f.cutBefore(r.next)
-		return r.lend(f), true, nil
+		before := r.next - h.First
+		return r.lend(Frame{
+			First: r.next, Records: h.Records - int(before), MinTime: h.MinTime, MaxTime: h.MaxTime,
+			Lines: lines[recordlog.SkipLines(lines, before):],
+		}), true, nil
 	}
 	return Frame{}, false, r.err
 }
@@ -264,15 +238,6 @@ func (f *Frame) end() uint64 { return f.First + uint64(f.Records) }
 func (r *Reader) endLoan() {
 	pool.Overwrite(r.lent)
 	r.lent = nil
-}
-
-// cutBefore removes the records of f before offset, which is in f.
-func (f *Frame) cutBefore(offset uint64) {
-	for f.First < offset {
-		f.Lines = f.Lines[lineEnd(f.Lines):]
-		f.First++
-		f.Records--
-	}
 }
 
 // gap moves the cursor to to and returns the error that says so.

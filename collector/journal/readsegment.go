@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"sort"
 
@@ -78,7 +77,6 @@ func (r *Reader) enter() (bool, error) {
 	}
 	r.seg, r.file, r.end = s, f, end
 	r.walk.Open(f, path, limit)
-	r.span = times{whole: pos == segmentHeaderSize, min: math.MaxInt64, max: math.MinInt64}
 	h, err := r.walk.FileHeader(recordlog.JournalSegment)
 	if unsupported := (*UnsupportedError)(nil); errors.As(err, &unsupported) {
 		r.err = err
@@ -90,7 +88,7 @@ func (r *Reader) enter() (bool, error) {
 		if limit, err = framesEnd(f, path); err != nil {
 			return false, errors.Join(fmt.Errorf("read journal: %w", err), r.leave())
 		}
-		pos, r.walk.Limit, r.span.whole = segmentHeaderSize, limit, true
+		pos, r.walk.Limit = segmentHeaderSize, limit
 	}
 	if sealed && !marked && !replaced && r.next > s.first {
 		pos = r.seek(s, f, path)
@@ -171,12 +169,7 @@ func (r *Reader) enterFailed(s *segment, err error) (bool, error) {
 func (r *Reader) extend() (bool, error) {
 	j, s := r.j, r.seg
 	j.mu.Lock()
-	size, end, finished := s.size, s.end, s.retired
-	if size == r.walk.Limit && finished && r.span.whole && !s.timed && r.span.min <= r.span.max {
-		s.minTime, s.maxTime, s.timed = r.span.min, r.span.max, true
-	}
-	finished = finished || j.done
-	replaced := s.packed && !r.packed
+	size, end, finished, replaced := s.size, s.end, s.retired || j.done, s.packed && !r.packed
 	j.mu.Unlock()
 	switch {
 	case replaced: // limit is the old file's, and may be short of its end
@@ -199,7 +192,6 @@ func (r *Reader) extend() (bool, error) {
 
 // damaged moves to the next readable frame, and returns a Gap if records are lost.
 func (r *Reader) damaged(err error) error {
-	r.span.whole = false
 	at := r.walk.Pos
 	if !recordlog.IsDamage(err) {
 		if r.failures++; r.failures <= 2 {
@@ -228,7 +220,6 @@ func (r *Reader) damagedBody(h *recordlog.Frame, err error) error {
 	var unsupported *UnsupportedError
 	switch {
 	case recordlog.IsDamage(err): // the walker is past it
-		r.span.whole = false
 		return r.gap(h.End(), fmt.Sprintf("frame before byte %d of %s is damaged", r.walk.Pos, r.walk.Path()))
 	case errors.As(err, &unsupported):
 		r.err = err

@@ -69,7 +69,9 @@ func (j *Journal) recover() error {
 	}
 	j.straightenTimes(begin)
 	j.recoverKeys()
-	j.keepFound(begin)
+	for _, f := range j.recovery.Findings {
+		j.keepLocked(f, begin)
+	}
 	j.recovery.Segments, j.recovery.Bytes = len(j.segs), j.total
 	j.recovery.First, j.recovery.Next = j.firstLocked(), j.next
 	j.recovery.Took = time.Since(begin)

@@ -72,15 +72,15 @@ func linesOf(h *recordlog.Frame, body []byte, plain *[]byte) ([]byte, error) {
 	return lines, nil
 }
 
-// framesOf calls f with the records of the frame h, whose body is checked except its
-// blocks: in one piece, or as window.step returns them. The lines are valid during the call.
-func (w *walker) framesOf(h *recordlog.Frame, body []byte, f func(f Frame, lost string) error) error {
+// framesOf calls f with the records of the frame h that are there. The body is checked except
+// its blocks. The lines are valid during the call.
+func (w *walker) framesOf(h *recordlog.Frame, body []byte, f func(f Frame) error) error {
 	if h.Flags != recordlog.FlagBlocks {
 		lines, err := linesOf(h, body, &w.plain)
 		if err != nil {
 			return err
 		}
-		return f(Frame{First: h.First, Records: h.Records, MinTime: h.MinTime, MaxTime: h.MaxTime, Lines: lines}, "")
+		return f(Frame{First: h.First, Records: h.Records, MinTime: h.MinTime, MaxTime: h.MaxTime, Lines: lines})
 	}
 	if err := w.win.enter(h, body, 0, nil, w.Path(), 0, func(b *recordlog.Block) ([]byte, error) {
 		return b.Of(body)
@@ -92,18 +92,20 @@ func (w *walker) framesOf(h *recordlog.Frame, body []byte, f func(f Frame, lost 
 		if !ok {
 			return nil
 		}
-		if err := f(frame, lost); err != nil {
+		if lost != "" {
+			continue
+		}
+		if err := f(frame); err != nil {
 			return err
 		}
 	}
 }
 
 // each calls f with every frame up to the limit and its bytes, which were checked, until
-// f returns an error; io.EOF ends it early. It calls pause with the time that each
-// mebibyte took. With damaged it goes on after damage, and calls that with its bytes.
-func (w *walker) each(pause func(time.Duration) error, f func(h *recordlog.Frame, frame []byte) error, damaged func(from, to int64) error) error {
-	begin, paused, next := time.Now(), w.Pos, uint64(0)
-	for w.Pos < w.Limit {
+// f returns an error; io.EOF ends it early. With damaged it goes on after damage, and calls
+// that with its bytes.
+func (w *walker) each(f func(h *recordlog.Frame, frame []byte) error, damaged func(from, to int64) error) error {
+	for next := uint64(0); w.Pos < w.Limit; {
 		at := w.Pos
 		h, err := w.Header()
 		var frame []byte
@@ -129,12 +131,6 @@ func (w *walker) each(pause func(time.Duration) error, f func(h *recordlog.Frame
 			}
 		case err != nil:
 			return err
-		}
-		if w.Pos-paused >= 1<<20 {
-			if err := pause(time.Since(begin)); err != nil {
-				return err
-			}
-			begin, paused = time.Now(), w.Pos
 		}
 	}
 	return nil

@@ -217,10 +217,9 @@ func (j *Journal) writeFooter(f disk.File, path string, id, first uint64, size i
 	var w walker
 	w.Open(f, path, size)
 	w.Expect(id)
-	s := newSummary(id, first)
-	// A journal that is closing does not wait.
-	pause := func(d time.Duration) error { _ = j.pause(d); return nil }
-	if err := w.each(pause, func(h *recordlog.Frame, frame []byte) error {
+	s, rest := newSummary(id, first), j.takeTurns()
+	if err := w.each(func(h *recordlog.Frame, frame []byte) error {
+		_ = rest() // a journal that is closing does not wait
 		if what := h.Unknown(); what != "" {
 			return fmt.Errorf("a frame has %s", what)
 		}
@@ -256,14 +255,7 @@ func (j *Journal) settleAll() {
 }
 
 func (j *Journal) nextRetired() *segment {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, s := range j.segs {
-		if s.retired && !s.settled && s.away == nil {
-			return s
-		}
-	}
-	return nil
+	return j.oldest(func(s *segment) bool { return s.retired && !s.settled && s.away == nil })
 }
 
 func (j *Journal) settle(s *segment) error {

@@ -124,6 +124,16 @@ func (s *segment) addLocked(first, end uint64, n, minTime, maxTime int64, now ti
 	s.written = now
 }
 
+// oldest returns the oldest segment that is so, or nil.
+func (j *Journal) oldest(is func(*segment) bool) *segment {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if i := slices.IndexFunc(j.segs, is); i >= 0 {
+		return j.segs[i]
+	}
+	return nil
+}
+
 // seekLocked returns a position at or before the frame with offset.
 func (s *segment) seekLocked(offset uint64) int64 {
 	if !s.sealed && offset >= s.end {

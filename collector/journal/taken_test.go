@@ -268,7 +268,7 @@ func TestTwoProcesses(t *testing.T) {
 	second(dir)
 	testkit.OK(t, os.Remove(filepath.Join(dir, recordlog.LockName)))
 	second(dir)
-	if used, err := InUse(dir); !used || err != nil {
+	if used, err := recordlog.InUse(dir); !used || err != nil {
 		t.Errorf("without LOCK in use is %v, %v", used, err)
 	}
 	testkit.OK(t, os.Rename(dir, dir+"2"))

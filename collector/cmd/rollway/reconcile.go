@@ -16,6 +16,7 @@ import (
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/ledger"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 var reconcileCommand = &command{
@@ -127,7 +128,7 @@ func (r *reconciliation) run(ctx context.Context, cl *client, asked bool) (err e
 
 // inUse reports whether a collector is running on the folder.
 func (r *reconciliation) inUse() (bool, error) {
-	running, err := journal.InUse(r.folder())
+	running, err := recordlog.InUse(r.folder())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		err = fmt.Errorf("no collector data found: %w", err)
