@@ -123,6 +123,7 @@ func (f flow) capacity(w Workload, size, count int) Capacity {
 		BestCase:   duration(float64(count) * float64(size) / f.rate),
 		Demand:     f.rate,
 		Throughput: f.throughput(size),
+		Limit:      LimitNone,
 	}
 	if size, count, met := f.choose(maxTotal); met {
 		c.Needed = size * count

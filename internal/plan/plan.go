@@ -33,28 +33,17 @@ type Workload struct {
 }
 
 // Limit says what a Capacity lacks.
-type Limit int
+type Limit string
 
 const (
 	// LimitNone: the workload is met.
-	LimitNone Limit = iota
+	LimitNone Limit = "none"
 	// LimitThroughput: the destination is slower than the lines arrive, even without
 	// a stall. Producers wait, or lines are dropped.
-	LimitThroughput
+	LimitThroughput Limit = "throughput"
 	// LimitSpike: the guaranteed stall is shorter than Workload.Spike.
-	LimitSpike
+	LimitSpike Limit = "spike"
 )
-
-// MarshalText returns the text of String.
-func (l Limit) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
-
-// String returns "none", "throughput" or "spike".
-func (l Limit) String() string {
-	if names := [...]string{"none", "throughput", "spike"}; 0 <= l && int(l) < len(names) {
-		return names[l]
-	}
-	return fmt.Sprintf("Limit(%d)", int(l))
-}
 
 // Capacity says what slabs of one size and number do for a Workload. It is valid
 // while
