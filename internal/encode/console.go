@@ -9,29 +9,30 @@ import (
 	"github.com/rollway/rollway/internal/levels"
 )
 
-// The colours of the console, as SGR sequences.
+// The colors of lines for people, as SGR sequences.
 const (
-	colorReset  = "\x1b[0m"
-	colorFaint  = "\x1b[2m"
-	colorRed    = "\x1b[31m"
-	colorGreen  = "\x1b[32m"
-	colorYellow = "\x1b[33m"
-	colorCyan   = "\x1b[36m"
-	colorAlarm  = "\x1b[1;37;41m"
+	ColorReset  = "\x1b[0m"
+	ColorFaint  = "\x1b[2m"
+	ColorRed    = "\x1b[31m"
+	ColorGreen  = "\x1b[32m"
+	ColorYellow = "\x1b[33m"
+	ColorCyan   = "\x1b[36m"
+	ColorAlarm  = "\x1b[1;37;41m"
 )
 
-func levelColor(l slog.Level) string {
+// LevelColor returns the color of a level's name.
+func LevelColor(l slog.Level) string {
 	switch {
 	case l >= levels.Panic:
-		return colorAlarm
+		return ColorAlarm
 	case l >= slog.LevelError:
-		return colorRed
+		return ColorRed
 	case l >= slog.LevelWarn:
-		return colorYellow
+		return ColorYellow
 	case l >= slog.LevelInfo:
-		return colorGreen
+		return ColorGreen
 	default:
-		return colorCyan
+		return ColorCyan
 	}
 }
 
@@ -73,13 +74,13 @@ func appendConsoleMessage(dst []byte, msg string, first bool) []byte {
 func (t *textLine) beginBelow() {
 	t.below = append(t.below, "\n    "...)
 	if t.f.Color {
-		t.below = append(t.below, colorFaint...)
+		t.below = append(t.below, ColorFaint...)
 	}
 }
 
 func (t *textLine) endBelow() {
 	if t.f.Color {
-		t.below = append(t.below, colorReset...)
+		t.below = append(t.below, ColorReset...)
 	}
 }
 

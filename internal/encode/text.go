@@ -161,9 +161,9 @@ func (t *textLine) time(field *layoutField, cache *secondCache, r *Record) {
 	f := t.f
 	if f.bare(field) {
 		t.separate()
-		t.color(colorFaint)
+		t.color(ColorFaint)
 		t.clock(r.time())
-		t.color(colorReset)
+		t.color(ColorReset)
 		return
 	}
 	t.name(field)
@@ -186,13 +186,13 @@ func (t *textLine) level(field *layoutField, l slog.Level) {
 		return
 	}
 	t.separate()
-	t.color(levelColor(l))
+	t.color(LevelColor(l))
 	start := len(t.dst)
 	t.dst = levels.Append(t.dst, l)
 	for len(t.dst)-start < len("ERROR") {
 		t.dst = append(t.dst, ' ')
 	}
-	t.color(colorReset)
+	t.color(ColorReset)
 }
 
 func (t *textLine) message(field *layoutField, msg string) {
@@ -256,11 +256,11 @@ func (t *textLine) slotValue(slot int, v slog.Value) {
 	prefix := string(t.prefix)
 	t.prefix = t.prefix[:0] // of attributes; a field has none
 	if slot == slotError {
-		t.color(colorRed)
+		t.color(ColorRed)
 	}
 	t.value(t.f.fieldName(slot), resolved(v))
 	if slot == slotError {
-		t.color(colorReset)
+		t.color(ColorReset)
 	}
 	t.prefix = append(t.prefix[:0], prefix...)
 }
@@ -347,7 +347,7 @@ func (t *textLine) key(key string) { t.appendKey(bytesAsString(t.prefix), key) }
 
 func (t *textLine) appendKey(prefix, key string) {
 	t.separate()
-	t.color(colorFaint)
+	t.color(ColorFaint)
 	mark := len(t.dst)
 	if t.verbatim && !t.inField {
 		t.dst = append(t.dst, key...)
@@ -356,5 +356,5 @@ func (t *textLine) appendKey(prefix, key string) {
 	}
 	t.note(mark)
 	t.dst = append(t.dst, '=')
-	t.color(colorReset)
+	t.color(ColorReset)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/rollway/rollway/internal/encode"
 	"github.com/rollway/rollway/internal/levels"
 )
 
@@ -26,17 +27,6 @@ type renderer struct {
 	fields []byte // of the current line, after the message
 	path   []string
 }
-
-// SGR sequences.
-const (
-	sgrReset  = "\x1b[0m"
-	sgrFaint  = "\x1b[2m"
-	sgrRed    = "\x1b[31m"
-	sgrGreen  = "\x1b[32m"
-	sgrYellow = "\x1b[33m"
-	sgrCyan   = "\x1b[36m"
-	sgrAlarm  = "\x1b[1;37;41m"
-)
 
 // appendLine appends line and a newline. Anything other than a JSON object is shown as
 // text.
@@ -75,17 +65,18 @@ func (r *renderer) appendObject(dst, line []byte) ([]byte, bool) {
 		return dst, false
 	}
 	if at != "" {
-		dst = r.paint(dst, sgrFaint, r.appendTime(nil, at))
+		dst = r.paint(dst, encode.ColorFaint, r.appendTime(nil, at))
 		dst = append(dst, ' ')
 	}
 	label := appendPlain(nil, level)
 	for utf8.RuneCount(label) < len("ERROR") {
 		label = append(label, ' ')
 	}
-	dst = r.paint(dst, levelColor(level), label)
+	l, _ := levels.Parse([]byte(level))
+	dst = r.paint(dst, encode.LevelColor(l), label)
 	dst = append(dst, ' ')
 	if service != "" {
-		dst = append(r.paint(dst, sgrCyan, appendPlain(nil, service)), ':', ' ')
+		dst = append(r.paint(dst, encode.ColorCyan, appendPlain(nil, service)), ':', ' ')
 	}
 	dst = appendPlain(dst, msg)
 	if len(r.fields) > 0 {
@@ -144,7 +135,7 @@ func (r *renderer) member(d *jsontext.Decoder, name string) error {
 
 func (r *renderer) field(value string) {
 	r.fields = append(r.fields, ' ')
-	r.fields = r.paint(r.fields, sgrFaint, []byte(word(strings.Join(r.path, "."))+"="))
+	r.fields = r.paint(r.fields, encode.ColorFaint, []byte(word(strings.Join(r.path, "."))+"="))
 	r.fields = append(r.fields, value...)
 }
 
@@ -154,7 +145,7 @@ func (r *renderer) paint(dst []byte, color string, text []byte) []byte {
 	}
 	dst = append(dst, color...)
 	dst = append(dst, text...)
-	return append(dst, sgrReset...)
+	return append(dst, encode.ColorReset...)
 }
 
 func (r *renderer) appendTime(dst []byte, text string) []byte {
@@ -181,19 +172,4 @@ func word(s string) string {
 		return s
 	}
 	return strconv.Quote(s)
-}
-
-func levelColor(name string) string {
-	level, _ := levels.Parse([]byte(name))
-	switch {
-	case level >= levels.Panic:
-		return sgrAlarm
-	case level >= 8:
-		return sgrRed
-	case level >= 4:
-		return sgrYellow
-	case level >= 0:
-		return sgrGreen
-	}
-	return sgrCyan
 }

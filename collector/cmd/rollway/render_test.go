@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/rollway/rollway/internal/encode"
 )
 
 func TestRender(t *testing.T) {
@@ -40,9 +42,10 @@ func TestRenderColor(t *testing.T) {
 	if got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	for level, color := range map[string]string{"FATAL": sgrAlarm, "PANIC": sgrAlarm, "ERROR+1": sgrRed, "INFO": sgrGreen, "DEBUG": sgrCyan, "TRACE": sgrCyan} {
-		if levelColor(level) != color {
-			t.Errorf("%s is %q", level, levelColor(level))
+	for level, color := range map[string]string{"FATAL": encode.ColorAlarm, "PANIC": encode.ColorAlarm, "ERROR+1": encode.ColorRed, "INFO": encode.ColorGreen, "DEBUG": encode.ColorCyan, "TRACE": encode.ColorCyan} {
+		line := r.appendLine(nil, []byte(`{"level":"`+level+`"}`))
+		if !strings.Contains(string(line), color+level) {
+			t.Errorf("%s is %q", level, line)
 		}
 	}
 }

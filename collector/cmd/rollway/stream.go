@@ -6,6 +6,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/rollway/rollway/internal/encode"
 	"github.com/rollway/rollway/internal/terminal"
 )
 
@@ -92,7 +93,7 @@ func controls(r rune) bool {
 // sgr returns the length of the SGR sequence that p begins with, or may begin with if it is
 // not whole; 0: it begins with none.
 func sgr(p []byte) (length int, whole bool) {
-	const longest = len(sgrAlarm)
+	const longest = len(encode.ColorAlarm)
 	for i, b := range p[:min(len(p), longest)] {
 		switch {
 		case i == 0, i == 1 && b == '[', i > 1 && (b == ';' || '0' <= b && b <= '9'):

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"unicode/utf8"
 	"unsafe"
+
+	"github.com/rollway/rollway/internal/encode"
 )
 
 // A terminalPair is a pseudoterminal, and what its programs have written.
@@ -192,7 +194,7 @@ func TestTerminalOfLogs(t *testing.T) {
 	interruptAndWait(t, serve)
 	text := p.end()
 	harmless(t, text, "rollway serve")
-	if !strings.Contains(text, sgrYellow+"WARN") {
+	if !strings.Contains(text, encode.ColorYellow+"WARN") {
 		t.Errorf("the log has no colors: %q", text)
 	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/rollway/rollway/internal/encode"
 )
 
 // Whatever pieces text comes in, a terminal gets none of what controls it, and the rest as
@@ -18,7 +20,7 @@ func TestAppendEscaped(t *testing.T) {
 		{"\x80\x9b31m\x9f\xa0\xff", `\x80\x9b31m\x9f` + "\xa0\xff", false},
 		{"\u202a\u202e\u2066\u2069\u200e\u200f\u061c\u2029", `\u202a\u202e\u2066\u2069\u200e\u200f\u061c` + "\u2029", false},
 		{"\xe2\x80\xe2\x80\xae", "\xe2" + `\x80\u202e`, false},
-		{sgrAlarm + "PANIC" + sgrReset + " \x1b]0;t\x07\x1b[2J\x1b[12;34;56;78m", sgrAlarm + "PANIC" + sgrReset + ` \u001b]0;t\u0007\u001b[2J\u001b[12;34;56;78m`, true},
+		{encode.ColorAlarm + "PANIC" + encode.ColorReset + " \x1b]0;t\x07\x1b[2J\x1b[12;34;56;78m", encode.ColorAlarm + "PANIC" + encode.ColorReset + ` \u001b]0;t\u0007\u001b[2J\u001b[12;34;56;78m`, true},
 	} {
 		whole, n := appendEscaped(nil, []byte(tt.text), tt.colors)
 		if string(whole) != tt.want || n != len(tt.text) {
