@@ -144,7 +144,7 @@ func checkCloseIdempotent(t *testing.T, su *suite) {
 		wg.Go(func() { errs[i] = su.Writer.Close() })
 	}
 	wg.Wait()
-	errs = append(errs, su.Writer.Close(), su.Writer.Shutdown(su.ctx(t)))
+	errs = append(errs, su.Writer.Close(), su.Writer.Shutdown(within(t, limit)))
 	for i, err := range errs {
 		if err != nil {
 			t.Errorf("call %d of Close = %v, want nil", i+1, err)
@@ -173,9 +173,7 @@ func checkCloseAmid(t *testing.T, su *suite) {
 			runtime.Gosched() // to Close
 		}
 	})
-	if err := <-closed; err != nil {
-		t.Fatalf("Close = %v, want nil", err)
-	}
+	noError(t, "Close", <-closed)
 	next, lines := su.delivered(t)
 	total := 0
 	for p := range producers {
@@ -198,9 +196,7 @@ func checkCloseAmid(t *testing.T, su *suite) {
 // shutdown calls Shutdown, after which Write must fail.
 func (su *suite) shutdown(t *testing.T) {
 	t.Helper()
-	if err := su.Writer.Shutdown(su.ctx(t)); err != nil {
-		t.Fatalf("Shutdown = %v, want nil", err)
-	}
+	noError(t, "Shutdown", su.Writer.Shutdown(within(t, limit)))
 	if _, err := su.Writer.Write(lineOf(0, 1<<20, 150)); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Write after Shutdown = %v, want os.ErrClosed", err)
 	}
@@ -209,9 +205,7 @@ func (su *suite) shutdown(t *testing.T) {
 func checkLedger(t *testing.T, su *suite) {
 	producers, n := 4, su.some(300)
 	_, errs := su.produce(producers, n, func(int) { su.Ledger().Check(t) }) // amid the Writes of the others
-	if err := errors.Join(errs...); err != nil {
-		t.Fatalf("Write = %v, want nil", err)
-	}
+	noError(t, "Write", errors.Join(errs...))
 	if l := su.Ledger(); l.Accepted != uint64(producers*n) {
 		t.Errorf("ledger: accepted %d before Flush, want %d", l.Accepted, producers*n)
 	}
@@ -279,7 +273,7 @@ func returns(t *testing.T, what string, f func()) {
 
 func checkStallLedger(t *testing.T, su *suite) {
 	su.stalled(t, func() {
-		_ = su.Writer.Flush(within(t, 50*time.Millisecond))
+		_ = su.Writer.Flush(within(t, soon))
 		if su.Ledger != nil {
 			returns(t, "the ledger", func() { su.Ledger() })
 		}
@@ -289,7 +283,7 @@ func checkStallLedger(t *testing.T, su *suite) {
 
 func checkStallFlush(t *testing.T, su *suite) {
 	su.stalled(t, func() {
-		if err := su.Writer.Flush(within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+		if err := su.Writer.Flush(within(t, soon)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Flush = %v, want context.DeadlineExceeded", err)
 		}
 	})
@@ -309,7 +303,7 @@ func checkStallSync(t *testing.T, su *suite) {
 
 func checkStallShutdown(t *testing.T, su *suite) {
 	su.stuck(t, 3)
-	first := su.Writer.Shutdown(within(t, 50*time.Millisecond))
+	first := su.Writer.Shutdown(within(t, soon))
 	if !errors.Is(first, context.DeadlineExceeded) {
 		t.Fatalf("Shutdown = %v, want context.DeadlineExceeded", first)
 	}
@@ -365,7 +359,7 @@ func (su *suite) shutdownBroken(t *testing.T, damage func()) {
 	t.Helper()
 	damage()
 	su.lines(t, 0, 5)
-	if err := su.Writer.Shutdown(within(t, 50*time.Millisecond)); err == nil {
+	if err := su.Writer.Shutdown(within(t, soon)); err == nil {
 		t.Error("Shutdown = nil, want the error that lost the lines")
 	}
 	if !su.Keeps {
@@ -398,7 +392,7 @@ func (su *suite) healed(t *testing.T, damage func()) {
 	su.flush(t)
 	damage()
 	su.lines(t, 1, 20)
-	if err := su.Writer.Flush(within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+	if err := su.Writer.Flush(within(t, soon)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Flush on a destination that takes nothing = %v, want context.DeadlineExceeded", err)
 	}
 	if su.Ledger != nil {
@@ -430,9 +424,7 @@ func checkLevels(t *testing.T, su *suite) {
 		}
 		return n, err
 	}, nil)
-	if err := errors.Join(errs...); err != nil {
-		t.Errorf("WriteLevel = %v, want nil", err)
-	}
+	noError(t, "WriteLevel", errors.Join(errs...))
 	if n, err := w.WriteLevel(slog.LevelError, nil); n != 0 || err != nil {
 		t.Errorf("WriteLevel of nothing = %d, %v, want 0, nil", n, err)
 	}

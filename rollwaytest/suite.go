@@ -172,14 +172,10 @@ func (su *suite) some(n int) int {
 // limit bounds everything that must end without help.
 const limit = time.Minute
 
-// ctx returns a context that ends long after everything should be done.
-func (su *suite) ctx(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	t.Cleanup(cancel)
-	return ctx
-}
+// soon is a deadline that a call on a destination that takes nothing must keep.
+const soon = 50 * time.Millisecond
 
-// within returns a context that ends soon.
+// within returns a context that ends after d.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	t.Cleanup(cancel)
@@ -238,18 +234,22 @@ func (su *suite) lines(t *testing.T, from, to int) {
 	}
 }
 
+// noError stops t if what has returned an error.
+func noError(t *testing.T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s = %v, want nil", what, err)
+	}
+}
+
 func (su *suite) sync(t *testing.T) {
 	t.Helper()
-	if err := su.Writer.Sync(); err != nil {
-		t.Fatalf("Sync = %v, want nil", err)
-	}
+	noError(t, "Sync", su.Writer.Sync())
 }
 
 func (su *suite) flush(t *testing.T) {
 	t.Helper()
-	if err := su.Writer.Flush(su.ctx(t)); err != nil {
-		t.Fatalf("Flush = %v, want nil", err)
-	}
+	noError(t, "Flush", su.Writer.Flush(within(t, limit)))
 }
 
 // delivered requires that the destination has only whole lines, no line twice, and
@@ -338,17 +338,13 @@ func (su *suite) produceBy(producers, n int, write func(seq int, p []byte) (int,
 func (su *suite) produceAll(t *testing.T, producers, n int, written func(int)) {
 	t.Helper()
 	_, errs := su.produce(producers, n, written)
-	if err := errors.Join(errs...); err != nil {
-		t.Fatalf("Write = %v, want nil", err)
-	}
+	noError(t, "Write", errors.Join(errs...))
 }
 
 // close closes the writer, which must not fail.
 func (su *suite) close(t *testing.T) {
 	t.Helper()
-	if err := su.Writer.Close(); err != nil {
-		t.Fatalf("Close = %v, want nil", err)
-	}
+	noError(t, "Close", su.Writer.Close())
 }
 
 // wantPending requires n lines in the ledger, all pending.

@@ -18,6 +18,7 @@
 package otellog
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -38,16 +39,7 @@ type Options struct {
 }
 
 func (o Options) logger(p log.LoggerProvider, name string) log.Logger {
-	if name == "" {
-		name = o.Name
-	}
-	if name == "" {
-		name = "rollway"
-	}
-	if o.Version == "" {
-		return p.Logger(name)
-	}
-	return p.Logger(name, log.WithInstrumentationVersion(o.Version))
+	return p.Logger(cmp.Or(name, o.Name, "rollway"), log.WithInstrumentationVersion(o.Version))
 }
 
 // Trace returns the ids of the span in ctx, for rollway.Options.Trace.

@@ -69,7 +69,7 @@ func outgoing(ctx context.Context) (call, line context.Context) {
 }
 
 func peerOf(p *peer.Peer) []slog.Attr {
-	if p.Addr == nil {
+	if p == nil || p.Addr == nil {
 		return nil
 	}
 	return []slog.Attr{slog.String("peer", p.Addr.String())}

@@ -2,7 +2,6 @@ package rpclog
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/rollway/rollway"
@@ -99,11 +98,8 @@ func (c *serverCall) end(p any, err *error) {
 	} else if !c.returned {
 		*err = status.Error(codes.Unknown, "the handler ended its goroutine")
 	}
-	more := make([]slog.Attr, 0, 1)
-	if from, ok := peer.FromContext(c.ctx); ok && from.Addr != nil {
-		more = append(more, slog.String("peer", from.Addr.String()))
-	}
-	c.l.line(c.ctx, "grpc request", c.method, c.start, *err, more...)
+	from, _ := peer.FromContext(c.ctx)
+	c.l.line(c.ctx, "grpc request", c.method, c.start, *err, peerOf(from)...)
 	if p == nil {
 		return
 	}

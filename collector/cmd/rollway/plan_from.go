@@ -75,9 +75,17 @@ func redacted(from string) string {
 
 // read gets the page at from and finds the Stats on it, and their name.
 func (p *planFlags) read(ctx context.Context, from string) (s slab.Stats, name string, err error) {
-	text, err := p.page(ctx, from)
+	page, err := p.open(ctx, from)
 	if err != nil {
 		return s, "", err
+	}
+	defer page.Close()
+	text, err := io.ReadAll(io.LimitReader(page, maxAnswer+1))
+	if err != nil {
+		return s, "", fmt.Errorf("read %s: %w", redacted(from), err)
+	}
+	if len(text) > maxAnswer {
+		return s, "", fmt.Errorf("%s has more than %s, it is not a page of variables", redacted(from), byteCount(maxAnswer))
 	}
 	if s, name, err = findStats(text, p.name); err != nil {
 		err = fmt.Errorf("%s: %w", redacted(from), err)
@@ -85,15 +93,14 @@ func (p *planFlags) read(ctx context.Context, from string) (s slab.Stats, name s
 	return s, name, err
 }
 
-// page returns the content of a file or the answer of a server.
-func (p *planFlags) page(ctx context.Context, from string) ([]byte, error) {
+// open returns a file or the answer of a server.
+func (p *planFlags) open(ctx context.Context, from string) (io.ReadCloser, error) {
 	if !isURL(from) {
 		f, err := os.Open(from)
 		if err != nil {
 			return nil, fmt.Errorf("%w (a page that a process serves is named as in http://127.0.0.1:6060/debug/vars)", err)
 		}
-		defer f.Close()
-		return readPage(f, from)
+		return f, nil
 	}
 	u, err := url.Parse(from)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -110,23 +117,11 @@ func (p *planFlags) page(ctx context.Context, from string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
 		return nil, newStatusError(u.Redacted(), resp)
 	}
-	return readPage(resp.Body, u.Redacted())
-}
-
-// readPage reads r to its end, up to maxAnswer bytes.
-func readPage(r io.Reader, name string) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxAnswer+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	if len(text) > maxAnswer {
-		return nil, fmt.Errorf("%s has more than %s, it is not a page of variables", name, byteCount(maxAnswer))
-	}
-	return text, nil
+	return resp.Body, nil
 }
 
 // findStats finds the Stats of a slab.Writer on an expvar page: at its top, or
