@@ -6,8 +6,8 @@ import (
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-// find returns the JSON of the field in a canonical line: of the first of its values, if
-// there are several; nil if there is none.
+// find returns the JSON of the field in a canonical line, or nil. A field with several
+// values has the first.
 func (f field) find(line []byte) []byte {
 	w := jsonwalk.Members(line, 0)
 	for w.NextName() {

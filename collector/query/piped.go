@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/rollway/rollway/collector/query/pipe"
@@ -21,21 +22,21 @@ func (a *API) writePiped(ctx context.Context, out *rows, req request, from uint6
 		out.columns = columnsHeader(req.pipes.Columns)
 	}
 	defer out.turn.End()
-	run := req.pipes.Start(a.env(ctx, out, mem, func(r *pipe.Row) error {
+	out.run = req.pipes.Start(a.env(ctx, out, mem, func(r *pipe.Row) error {
 		out.buf = appendRow(out.buf, req.pipes.Columns, r)
 		return out.flushIfFull()
 	}))
-	if err := a.runPipes(ctx, out, req, from, mem, run); err != nil {
+	if err := a.runPipes(ctx, out, req, from, mem); err != nil {
 		return err
 	}
-	return run.End()
+	return out.run.End()
 }
 
-// runPipes gives run the lines that are found, or the last of them. It returns in a turn of
+// runPipes gives out.run the lines that are found, or the last of them. It returns in a turn of
 // out, for what is to be done at the end.
-func (a *API) runPipes(ctx context.Context, out *rows, req request, from uint64, mem *holding, run *pipe.Run) (err error) {
+func (a *API) runPipes(ctx context.Context, out *rows, req request, from uint64, mem *holding) (err error) {
 	if req.last == 0 {
-		err = a.feed(ctx, out, req, from, flushEvery, run.Line)
+		err = a.feed(ctx, out, req, from, flushEvery, out.run.Line)
 		out.turn.Begin()
 		return err
 	}
@@ -47,7 +48,7 @@ func (a *API) runPipes(ctx context.Context, out *rows, req request, from uint64,
 	check := a.check(ctx, out)
 	for _, piece := range pieces {
 		for line := range bytes.Lines(piece) {
-			if more, err := run.Line(line); err != nil || !more {
+			if more, err := out.run.Line(line); err != nil || !more {
 				return err
 			}
 			if err := check(); err != nil {
@@ -81,6 +82,19 @@ func (a *API) check(ctx context.Context, out *rows) func() error {
 		out.wait(out.turn.Yield)
 		return out.tick(flushEvery)
 	}
+}
+
+// estimates is the text of Rollway-Estimates.
+func (o *rows) estimates() string {
+	if o.run == nil {
+		return ""
+	}
+	var list []string
+	for name, how := range o.run.Estimates() {
+		list = append(list, url.PathEscape(name)+" ("+how+")")
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
 }
 
 func columnsHeader(columns []pipe.Field) string {

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -35,6 +36,12 @@ func TestPipedAnswers(t *testing.T) {
 		{"last=", row(`{"n":%}`, 98, 99), "n", "100", []string{"q", "| fields n", "last", "2"}},
 		{"last= and sort", all[90] + "\n" + all[80] + "\n", "", "100", []string{"q", "level=warn | sort -time", "last", "2"}},
 		{"nothing", "", "n", "100", []string{"q", "absent | fields n"}},
+		{"stats", row(`{"level":"INFO","count":90,"p50_n":49}`, 0) + row(`{"level":"WARN","count":10,"p50_n":40}`, 0), "level,count,p50_n", "100", []string{"q", "| stats count(), quantile(0.5, n) by level"}},
+		{"stats of nothing", row(`{"count":0,"u":0}`, 0), "count,sum_n,u", "100", []string{"q", "absent | stats count(), sum(n), uniq(n) as u"}},
+		{"stats by level, in its order", row(`{"level":"INFO"}`, 0) + row(`{"level":"WARN"}`, 0), "level", "100", []string{"q", "| stats count() by level | sort level | fields level"}},
+		{"steps of time", row(`{"time":"2026-05-28T00:00:00.000000000Z","n":60}`, 0) + row(`{"time":"2026-05-28T00:01:00.000000000Z","n":40}`, 0), "time,n", "100", []string{"q", "| stats count() as n by time(1m)"}},
+		{"top", row(`{"level":"INFO","count":90}`, 0), "level,count", "100", []string{"q", "| top 1 level"}},
+		{"weeks begin on Monday", row(`{"time":"2026-05-25T00:00:00.000000000Z","count":100}`, 0), "time,count", "100", []string{"q", "| stats count() by time(1w)"}},
 		{"levels have an order", all[0] + "\n", "", "100", []string{"q", "| sort level desc, time | limit 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -69,6 +76,10 @@ func TestPipedMemory(t *testing.T) {
 	heavy := []string{"q", "| sort -n"}
 	resp, body, err := ask(t, base, heavy...)
 	if err != nil || resp.StatusCode != 400 || !strings.Contains(body, "sort holds") || !strings.Contains(body, "limits.max_query") {
+		t.Errorf("%s, %v, %.300s", resp.Status, err, body)
+	}
+	resp, body, err = ask(t, base, "q", "| stats count() by n")
+	if err != nil || resp.StatusCode != 400 || !strings.Contains(body, "stats holds") || !strings.Contains(body, "group by fields with fewer values") {
 		t.Errorf("%s, %v, %.300s", resp.Status, err, body)
 	}
 	if resp, body, err := ask(t, base, "q", "| sort -n | limit 500"); err != nil || resp.StatusCode != 200 || strings.Count(body, "\n") != 500 {
@@ -135,5 +146,70 @@ func TestPipedTime(t *testing.T) {
 	resp, body, err := ask(t, base, "q", "| sort n")
 	if err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "timeouts.query_cpu") {
 		t.Errorf("%s, %v, %s", resp.Status, err, body)
+	}
+}
+
+// An answer says which of its columns are estimates.
+func TestPipedEstimates(t *testing.T) {
+	s := newStore(t)
+	numbered(t, s, 1500, 100)
+	_, base := serve(t, s, Options{})
+	for q, want := range map[string]string{
+		"| stats uniq(n) as u, quantile(0.5, n)":            "p50_n (within 1 % of the value), u (standard error 1.15 %)",
+		"n<1024 | stats uniq(n) as u, quantile(0.5, n)":     "",
+		"| stats count(), min(n), max(n), sum(n) | limit 1": "",
+	} {
+		if resp, _, err := ask(t, base, "q", q); err != nil || resp.Trailer.Get("Rollway-Estimates") != want {
+			t.Errorf("%s: %q, %v", q, resp.Trailer.Get("Rollway-Estimates"), err)
+		}
+	}
+}
+
+// Runs over parts of the lines merge into what one run over all gives.
+func TestPipesMerge(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, expr := range []string{
+		"| stats count(), sum(took), avg(took), min(took), max(user), quantile(0.9, took), uniq(msg), uniq(user) by service, time(1h)",
+		"| stats quantile(0.9, took), uniq(msg), avg(took) by flag",
+		"| sort took, -user", "| sort -took | limit 7", "| top 3 user | sort user",
+	} {
+		_, p, err := parsePiped(expr, testNow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for i := range 6000 {
+			line := randomLine(r, i)
+			for strings.Contains(line, "1e400") {
+				line = randomLine(r, i)
+			}
+			lines = append(lines, line)
+		}
+		var out []byte
+		var total *pipe.Run
+		held := 0
+		for _, part := range [][]string{lines[:100], lines[100:2000], lines[2000:4000], lines[4000:]} {
+			run := p.Start(pipe.Env{
+				Out:   func(r *pipe.Row) error { out = appendRow(out, p.Columns, r); return nil },
+				Take:  func(n int) error { held += n; return nil },
+				Check: func() error { return nil },
+			})
+			for _, line := range part {
+				if _, err := run.Line([]byte(line + "\n")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if total == nil {
+				total = run
+			} else if err := total.Merge(run); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := total.End(); err != nil || held <= 0 {
+			t.Fatal(err, held)
+		}
+		if want := runOver(t, p, lines); string(out) != want {
+			t.Errorf("%s\ngot\n%.2000s\nwant\n%.2000s", expr, out, want)
+		}
 	}
 }

@@ -16,7 +16,11 @@ import (
 // The grammar of pipes, as docs/QUERY.md has it:
 //
 //	query  = filter { "|" pipe } .
-//	pipe   = fields | sort | limit .
+//	pipe   = stats | top | fields | sort | limit .
+//	stats  = "stats" call { "," call } [ "by" group { "," group } ] .
+//	call   = ( "count" [ "(" [ name ] ")" ] | function "(" name ")" | "quantile" "(" number "," name ")" ) [ "as" name ] .
+//	group  = ( "time" "(" duration ")" | name ) [ "as" name ] .
+//	top    = "top" [ number ] [ "by" ] name { "," name } .
 //	fields = "fields" name [ "as" name ] { "," name [ "as" name ] } .
 //	sort   = "sort" [ "by" ] [ "-" ] name [ "asc" | "desc" ] { "," [ "-" ] name [ "asc" | "desc" ] } .
 //	limit  = "limit" number .
@@ -40,6 +44,8 @@ var pipeParsers map[string]func(*pipeParser) error
 
 func init() {
 	pipeParsers = map[string]func(*pipeParser) error{
+		"stats":  (*pipeParser).stats,
+		"top":    (*pipeParser).top,
 		"fields": (*pipeParser).fields,
 		"sort":   (*pipeParser).sort,
 		"limit":  (*pipeParser).limit,
@@ -49,6 +55,8 @@ func init() {
 // otherPipes are names in other languages, and what is meant here.
 var otherPipes = map[string]string{
 	"head": "limit 10", "take": "limit 10",
+	"summarize": "stats", "aggregate": "stats", "count": "stats count()", "group": "stats count() by",
+	"timechart": "stats count() by time(1h)", "uniq": "stats count() by", "distinct": "stats count() by", "dedup": "stats count() by",
 	"order": "sort", "project": "fields", "table": "fields", "keep": "fields",
 	"where": "the comparison before the first |", "filter": "the comparison before the first |", "search": "the text before the first |",
 }
@@ -199,6 +207,11 @@ func (p *pipeParser) field() (pipe.Field, error) {
 	if err != nil {
 		return pipe.Field{}, err
 	}
+	return p.fieldOf(name, at)
+}
+
+// fieldOf is field for a name that was written at the byte offset at.
+func (p *pipeParser) fieldOf(name string, at int) (pipe.Field, error) {
 	f := pipe.Field{Name: name, Index: p.column(name)}
 	if f.Index >= 0 {
 		f.Level = p.columns[f.Index].Level

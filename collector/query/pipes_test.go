@@ -30,6 +30,29 @@ func TestPipeErrors(t *testing.T) {
 		{"| fields 'a'", 10, "expected plain double quotes"},
 		{"| fields a b", 12, "found `b`, expected \"|\" or"},
 		{"| fields a | sort b", 19, "found `b`, expected a column of these rows: a"},
+		{"| stats", 8, "expected a function: count(), sum(field)"},
+		{"| stats by service", 9, `expected a function first, such as count(), and then "by"`},
+		{"| stats service", 9, "found `service`, expected a function"},
+		{"| stats sum", 12, "found the end of the query, expected \"(\""},
+		{"| stats sum()", 13, "expected the name of a field"},
+		{"| stats sum(a", 14, "expected \")\""},
+		{"| stats p99(a)", 9, "found `p99`, expected quantile(0.99, field)"},
+		{"| stats dc(a)", 9, "expected uniq(field)"},
+		{"| stats quantile(a, 0.99)", 18, "found `a,`, expected a number from 0 to 1"},
+		{"| stats quantile(99, a)", 18, "expected a number from 0 to 1, such as 0.99"},
+		{"| stats quantile(0.99)", 22, "expected \",\""},
+		{"| stats count(), count()", 18, "found a second column `count`, expected another name for one of them"},
+		{"| stats min(level) by a as min_level", 9, "found a second column `min_level`"},
+		{"| stats count() by time(x)", 25, "expected a duration: 1h"},
+		{"| stats count() by time(2s), time(2026-05-28) as b", 35, "expected a duration: 1h"},
+		{"| stats count() by time(1500ms)", 25, "expected a duration: 1h"},
+		{"| stats count() by bin(1h)", 20, "found `bin(`, expected time(1h)"},
+		{"| stats count() by", 19, "expected the name of a field"},
+		{"| stats count() | sort n", 24, "expected a column of these rows: count"},
+		{"| count()", 3, "expected stats count()"},
+		{"| top", 6, "expected the name of a field"},
+		{"| top 0 a", 7, "expected a number of rows, from 1"},
+		{"| top count", 7, "found a second column `count`"},
 		{"| sort -", 9, "expected the name of a field"},
 		{"| fields a" + strings.Repeat(",a", 100), 12, "second column"},
 		{"| sort a" + strings.Repeat(",a", 64), 136, "found field 65, expected at most 64"},
@@ -57,7 +80,7 @@ func TestNoPipes(t *testing.T) {
 
 func FuzzPipes(f *testing.F) {
 	for _, seed := range []string{
-		"a | fields time, msg as m | sort -m, time desc | limit 5", `"|" | sort by (a asc, "b c")`, "| limit 99999999999999999999",
+		"a | fields time, msg as m | sort -m, time desc | limit 5", `"|" | sort by (a asc, "b c")`, "| stats count(), min(level) as m, quantile(.9, a), avg(a), sum(x), uniq(m) by time(1h), service as s | top 3 s, m | stats sum(count)", "| limit 99999999999999999999",
 	} {
 		f.Add(seed)
 	}

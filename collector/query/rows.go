@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/collector/query/pipe"
 )
 
 // ServeQuery answers GET /api/query with the lines that match, as NDJSON in
@@ -20,6 +22,7 @@ import (
 //	trailer  Rollway-Matched  lines that matched; with last, before the cut to the newest
 //	trailer  Rollway-Next     from= for the lines after this answer
 //	trailer  Rollway-Missing  records that are gone, and why; only if there are any
+//	trailer  Rollway-Estimates  columns whose values are estimates, and how good; only if there are any
 //	trailer  Rollway-Error    why the answer ends early; only if it does
 //
 // A request by Only gets of these Rollway-Next, which is from= for the lines after the last
@@ -150,9 +153,10 @@ type rows struct {
 	stream
 	found
 	api     *API
-	only    bool   // nothing is told of lines that are not in the answer
-	columns string // of rows that are no lines
-	end     uint64 // of the snapshot
+	only    bool      // nothing is told of lines that are not in the answer
+	columns string    // of rows that are no lines
+	run     *pipe.Run // nil: no pipes
+	end     uint64    // of the snapshot
 	next    uint64
 	begun   time.Time
 }
@@ -189,7 +193,7 @@ func (o *rows) flushIfFull() error {
 func (o *rows) flush() error {
 	if !o.started {
 		h := setHeader(o.w, "application/x-ndjson")
-		h.Set("Trailer", "Rollway-Next, Rollway-Missing, Rollway-Error")
+		h.Set("Trailer", "Rollway-Next, Rollway-Missing, Rollway-Estimates, Rollway-Error")
 		if o.columns != "" {
 			h.Set("Rollway-Columns", o.columns)
 		}
@@ -234,6 +238,9 @@ func (o *rows) finish(r *http.Request, err error) {
 	}
 	h := o.w.Header()
 	h.Set("Rollway-Next", strconv.FormatUint(o.next, 10))
+	if text := o.estimates(); text != "" {
+		h.Set("Rollway-Estimates", text)
+	}
 	if o.only {
 		if o.damaged {
 			h.Set("Rollway-Missing", mayBeMissing)

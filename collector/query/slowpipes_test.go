@@ -5,12 +5,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rollway/rollway/collector/query/pipe"
 )
@@ -173,6 +175,171 @@ func slowLimit(n int) slowStage {
 	return func(rows []slowRow) []slowRow { return rows[:min(n, len(rows))] }
 }
 
+// slowNumber writes a number from 1e-6 on, without an exponent up to 1e21.
+func slowNumber(r *big.Rat) slowValue {
+	const places = 40
+	text := r.FloatString(places)
+	whole := text[:len(text)-places-1]
+	if digits := strings.TrimLeft(whole, "-"); len(digits) > 21 {
+		sign := whole[:len(whole)-len(digits)]
+		exponent := len(digits) - 1
+		digits = strings.TrimRight(digits, "0")
+		if len(digits) > 1 {
+			digits = digits[:1] + "." + digits[1:]
+		}
+		return slowValue{"number", fmt.Sprintf("%s%se+%d", sign, digits, exponent)}
+	}
+	return slowValue{"number", strings.TrimRight(strings.TrimRight(text, "0"), ".")}
+}
+
+// slowKey is a value as stats groups by it: numbers in one form.
+func slowKey(v slowValue) slowValue {
+	if v.kind == "number" {
+		return slowNumber(v.rat())
+	}
+	return v
+}
+
+func slowFloat(r *big.Rat) slowValue {
+	f, _ := r.Float64()
+	text, err := json.Marshal(max(-math.MaxFloat64, min(math.MaxFloat64, f)))
+	if err != nil {
+		panic(err)
+	}
+	return slowValue{"number", string(text)}
+}
+
+// slowCall is a function of stats over the values of a group.
+func slowCall(function, name string, values []slowValue, rows int) slowValue {
+	var numbers []*big.Rat
+	var floats []float64
+	large := false
+	for _, v := range values {
+		if r := v.rat(); r != nil {
+			f, _ := r.Float64()
+			f = max(-math.MaxFloat64, min(math.MaxFloat64, f))
+			if math.Abs(f) >= 1e18 {
+				r, large = new(big.Rat).SetFloat64(f), true
+			}
+			numbers = append(numbers, r)
+			floats = append(floats, f)
+		}
+	}
+	total := new(big.Rat)
+	for _, n := range numbers {
+		total.Add(total, n)
+	}
+	if f, _ := total.Float64(); math.IsInf(f, 0) {
+		total.SetFloat64(math.MaxFloat64)
+	}
+	slices.Sort(floats)
+	switch {
+	case function == "rows":
+		return slowValue{"number", strconv.Itoa(rows)}
+	case function == "count":
+		return slowValue{"number", strconv.Itoa(len(values))}
+	case function == "uniq":
+		different := map[slowValue]bool{}
+		for _, v := range values {
+			different[slowKey(v)] = true
+		}
+		return slowValue{"number", strconv.Itoa(len(different))}
+	case function == "min" || function == "max":
+		if len(values) == 0 {
+			return slowValue{}
+		}
+		order := slowCompareBy(name)
+		full := func(a, b slowValue) int {
+			c := order(a, b)
+			if function == "max" {
+				c = -c
+			}
+			return cmp.Or(c, strings.Compare(a.text, b.text), strings.Compare(a.kind, b.kind))
+		}
+		return slices.MinFunc(values, full)
+	case len(numbers) == 0:
+		return slowValue{}
+	case function == "sum" && large:
+		return slowFloat(total)
+	case function == "sum":
+		return slowNumber(total)
+	case function == "avg" && large:
+		f, _ := total.Float64()
+		return slowFloat(new(big.Rat).SetFloat64(f / float64(len(numbers))))
+	case function == "avg":
+		return slowFloat(total.Quo(total, big.NewRat(int64(len(numbers)), 1)))
+	}
+	percent, err := strconv.Atoi(function) // a quantile
+	if err != nil {
+		panic(err)
+	}
+	rank := max(1, (percent*len(floats)+99)/100)
+	return slowFloat(new(big.Rat).SetFloat64(floats[rank-1]))
+}
+
+type slowGroup struct {
+	keys []slowValue
+	rows []slowRow
+}
+
+// slowStats groups by fields. Those with a step are times.
+func slowStats(functions, of, names, by []string, steps []time.Duration) slowStage {
+	return func(rows []slowRow) (out []slowRow) {
+		var groups []*slowGroup
+		if len(by) == 0 {
+			groups = append(groups, &slowGroup{})
+		}
+		for _, r := range rows {
+			keys := []slowValue{}
+			for i, name := range by {
+				v := slowKey(r.fields[name])
+				if steps[i] > 0 {
+					at, err := time.Parse(time.RFC3339Nano, v.text)
+					if v.kind != "string" || err != nil {
+						v = slowValue{}
+					} else {
+						v = slowValue{"string", at.Truncate(steps[i]).Format("2006-01-02T15:04:05.000000000Z")}
+					}
+				}
+				keys = append(keys, v)
+			}
+			i := slices.IndexFunc(groups, func(g *slowGroup) bool { return slices.Equal(g.keys, keys) })
+			if i < 0 {
+				groups, i = append(groups, &slowGroup{keys: keys}), len(groups)
+			}
+			groups[i].rows = append(groups[i].rows, r)
+		}
+		kinds := []string{"", "number", "string", "other"}
+		slices.SortFunc(groups, func(a, b *slowGroup) int {
+			for i := range by {
+				if c := slowCompareBy(by[i])(a.keys[i], b.keys[i]); c != 0 {
+					return c
+				}
+			}
+			return slices.CompareFunc(a.keys, b.keys, func(x, y slowValue) int {
+				return cmp.Or(slices.Index(kinds, x.kind)-slices.Index(kinds, y.kind), strings.Compare(x.text, y.text))
+			})
+		})
+		for _, g := range groups {
+			row := slowRow{fields: map[string]slowValue{}, names: names}
+			for i, v := range g.keys {
+				row.fields[names[i]] = v
+			}
+			for i, function := range functions {
+				var values []slowValue
+				for _, r := range g.rows {
+					if v := r.fields[of[i]]; v.kind != "" {
+						values = append(values, v)
+					}
+				}
+				row.fields[names[len(by)+i]] = slowCall(function, of[i], values, len(g.rows))
+			}
+			out = append(out, row)
+		}
+		return out
+	}
+}
+
 func (r slowRow) String() string {
 	if r.line != "" {
 		return r.line + "\n"
@@ -256,13 +423,86 @@ func (m *pipeMaker) addLimit() {
 	m.add(fmt.Sprint("limit ", n), slowLimit(n))
 }
 
+func (m *pipeMaker) addStats() {
+	var functions, of, calls, by, groups []string
+	var steps []time.Duration
+	for range 1 + m.IntN(3) {
+		function, name := one(m.Rand, "rows", "count", "sum", "avg", "min", "max", "uniq", "0", "7", "50", "99", "100"), m.some(1)[0]
+		text := fmt.Sprintf("%s(%s)", function, quoteName(name))
+		if percent, err := strconv.Atoi(function); err == nil {
+			text = fmt.Sprintf("quantile(%g, %s)", float64(percent)/100, quoteName(name))
+		}
+		if function == "rows" {
+			text, name = one(m.Rand, "count()", "count"), ""
+		}
+		functions, of, calls = append(functions, function), append(of, name), append(calls, text)
+	}
+	for _, name := range m.some(m.IntN(3)) {
+		text, step := quoteName(name), time.Duration(0)
+		if name == "time" && m.IntN(2) == 0 {
+			step = one(m.Rand, time.Hour, 5*time.Minute, 500*time.Millisecond, 7*24*time.Hour, 36*time.Hour)
+			text = map[time.Duration]string{time.Hour: "time(1h)", 5 * time.Minute: "time( 5m )", 500 * time.Millisecond: "time(500ms)", 7 * 24 * time.Hour: "time(1w)", 36 * time.Hour: "time(36h)"}[step]
+			if step == 36*time.Hour {
+				step, text = 0, name // Truncate counts from another year
+			}
+		}
+		by, groups, steps = append(by, name), append(groups, text), append(steps, step)
+	}
+	names := slices.Clone(by)
+	for i := range calls {
+		name := "column " + strconv.Itoa(m.IntN(1e6))
+		if (functions[i] == "min" || functions[i] == "max") && strings.HasPrefix(of[i], "level") {
+			name = "level " + name
+		}
+		names = append(names, name)
+		calls[i] += fmt.Sprintf(" as %q", name)
+	}
+	text := "stats " + strings.Join(calls, ", ")
+	if len(by) > 0 {
+		list := strings.Join(groups, ",")
+		text += one(m.Rand, " by "+list, " by ("+list+")")
+	}
+	m.add(text, slowStats(functions, of, names, by, steps))
+	m.names = slices.Clone(by)
+	for i, function := range functions {
+		if function != "avg" { // rounded, and so of no use to compare what comes of it
+			m.names = append(m.names, names[len(by)+i])
+		}
+	}
+}
+
+func (m *pipeMaker) addTop() {
+	by := m.some(1 + m.IntN(2))
+	var quoted []string
+	for _, name := range by {
+		if name == "count" {
+			return
+		}
+		quoted = append(quoted, quoteName(name))
+	}
+	n := one(m.Rand, 10, 1+m.IntN(4))
+	text := fmt.Sprint("top ", n, " ")
+	if n == 10 {
+		text = "top "
+	}
+	names := append(slices.Clone(by), "count")
+	stats := slowStats([]string{"rows"}, []string{""}, names, by, make([]time.Duration, len(by)))
+	m.add(text+one(m.Rand, "", "by ")+strings.Join(quoted, ","), func(rows []slowRow) []slowRow {
+		return slowLimit(n)(slowSort([]string{"count"}, []bool{true})(stats(rows)))
+	})
+	m.names = names
+}
+
 var lineFields = []string{"time", "level", "msg", "service", "took", "user", "http.status", "tags", "flag", "attrs.level", "error.kind"}
 
 // randomPipes makes up to four pipes.
 func randomPipes(r *rand.Rand) *pipeMaker {
 	m := &pipeMaker{Rand: r, names: lineFields}
 	for range 1 + r.IntN(4) {
-		one(r, m.addFields, m.addSort, m.addLimit)()
+		if len(m.names) == 0 {
+			break
+		}
+		one(r, m.addFields, m.addSort, m.addLimit, m.addStats, m.addStats, m.addTop)()
 	}
 	return m
 }
@@ -328,7 +568,7 @@ func TestPipesLikeSlow(t *testing.T) {
 	seed := rand.Uint64()
 	for round := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, round))
-		lines := make([]string, r.IntN(40))
+		lines := make([]string, r.IntN(25))
 		for i := range lines {
 			lines[i] = randomLine(r, i)
 		}

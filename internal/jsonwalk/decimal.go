@@ -1,5 +1,10 @@
 package jsonwalk
 
+import (
+	"bytes"
+	"strconv"
+)
+
 // A Decimal is a JSON number as it is written, for exact comparison at any size:
 //
 //	±d.ddd × 10^Lead
@@ -104,4 +109,45 @@ func (d *Decimal) Digit() int {
 	c := d.digits[0]
 	d.digits = d.digits[1:]
 	return int(c - '0')
+}
+
+// Done reports whether the digits that Digit has not taken are all 0.
+func (d Decimal) Done() bool { return len(bytes.Trim(d.digits, "0.")) == 0 }
+
+// AppendTo appends d in the one form that all ways to write a number have in common:
+// without an exponent from 1e-6 to below 1e21, as JavaScript does.
+func (d Decimal) AppendTo(dst []byte) []byte {
+	if d.Zero {
+		return append(dst, '0')
+	}
+	if d.Negative {
+		dst = append(dst, '-')
+	}
+	digits := bytes.TrimRight(d.digits, "0.") // a point stays only between digits
+	n := len(digits) - bytes.Count(digits, []byte("."))
+	whole, exponent := d.Lead+1, int64(0) // digits before the point
+	switch {
+	case whole > 21 || whole <= -6:
+		whole, exponent = 1, d.Lead
+	case whole <= 0:
+		dst = append(dst, "0."...)
+		for range -whole {
+			dst = append(dst, '0')
+		}
+		whole = -1 // there is a point
+	}
+	for i := int64(0); i < max(int64(n), whole); i++ {
+		if i == whole {
+			dst = append(dst, '.')
+		}
+		dst = append(dst, '0'+byte(d.Digit()))
+	}
+	if exponent != 0 {
+		dst = append(dst, 'e')
+		if exponent > 0 {
+			dst = append(dst, '+')
+		}
+		dst = strconv.AppendInt(dst, exponent, 10)
+	}
+	return dst
 }

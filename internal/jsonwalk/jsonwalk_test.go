@@ -269,3 +269,18 @@ func TestNoAllocation(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// All ways to write a number become one, which is the same number.
+func TestDecimalAppendTo(t *testing.T) {
+	for in, want := range map[string]string{
+		"0": "0", "-0.000": "0", "0e9": "0", "1": "1", "1.0": "1", "10e-1": "1", "-0.50": "-0.5", "1e3": "1000", "100": "100", "0.1e-2": "0.001",
+		"1e20": "100000000000000000000", "1e21": "1e+21", "123e20": "1.23e+22", "0.000001": "0.000001", "0.0000001": "1e-7", "-12.5e-9": "-1.25e-8",
+		"9007199254740993": "9007199254740993", "1e400": "1e+400", "12345678901234567890.50": "12345678901234567890.5",
+	} {
+		d, ok := ParseDecimal([]byte(in))
+		got := string(d.AppendTo(nil))
+		if again, valid := ParseDecimal([]byte(got)); !ok || got != want || !valid || again.Compare(d) != 0 {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}

@@ -22,7 +22,7 @@ type Row struct {
 type Field struct {
 	Name  string
 	Index int                      // in Row.Values; -1: in the line alone
-	Find  func(line []byte) []byte // its JSON in a line, nil if there is none; nil: in Values alone
+	Find  func(line []byte) []byte // its JSON in a line, or nil; nil: it is in Values alone
 	Level bool                     // its values are names of levels, which have an order
 }
 
@@ -65,7 +65,8 @@ type step interface {
 // A holder is a step that holds rows back until the end.
 type holder interface {
 	step
-	give(next step) error // gives what it has so far, and keeps it
+	give(next step) error   // gives what it has so far, and keeps it
+	merge(other step) error // adds what other holds, which has seen what comes next
 }
 
 // errFull is what a step returns that wants no more rows.
@@ -110,6 +111,39 @@ func (r *Run) Line(line []byte) (more bool, err error) {
 func (r *Run) End() error {
 	_, err := unlessFull(r.steps[0].end())
 	return err
+}
+
+// Partial gives env what End would give if no more lines came. A pipeline that holds
+// nothing back gives nothing.
+func (r *Run) Partial(env Env) error {
+	for i, s := range r.steps {
+		if h, ok := s.(holder); ok {
+			_, err := unlessFull(finish(h, r.pipeline.start(i+1, &env)[0]))
+			return err
+		}
+	}
+	return nil
+}
+
+// Merge adds what other, a run of the same pipeline over the lines that come next, holds.
+func (r *Run) Merge(other *Run) error {
+	for i, s := range r.steps {
+		if h, ok := s.(holder); ok {
+			return h.merge(other.steps[i])
+		}
+	}
+	return nil
+}
+
+// Estimates returns the columns of stats that have estimates, and how good these are.
+func (r *Run) Estimates() map[string]string {
+	all := make(map[string]string)
+	for _, s := range r.steps {
+		if s, ok := s.(*statsStep); ok {
+			s.estimates(all)
+		}
+	}
+	return all
 }
 
 func unlessFull(err error) (more bool, _ error) {

@@ -44,6 +44,11 @@ func (s *sortStep) row(r *Row) error {
 	for i := range s.Keys {
 		s.keys = append(s.keys, s.Keys[i].of(r))
 	}
+	return s.add(r)
+}
+
+// add adds a row whose keys are s.keys.
+func (s *sortStep) add(r *Row) error {
 	s.number++
 	full := s.Most > 0 && len(s.rows) == s.Most
 	if full && s.compare(&heldRow{keys: s.keys, number: s.number}, &s.rows[0]) > 0 {
@@ -63,6 +68,17 @@ func (s *sortStep) row(r *Row) error {
 		heap.Push(s, h)
 	default:
 		s.rows = append(s.rows, h)
+	}
+	return nil
+}
+
+func (s *sortStep) merge(other step) error {
+	rows := slices.SortedFunc(slices.Values(other.(*sortStep).rows), func(a, b heldRow) int { return a.number - b.number })
+	for _, h := range rows {
+		s.keys = append(s.keys[:0], h.keys...)
+		if err := s.add(&Row{Line: h.line, Values: h.values}); err != nil {
+			return err
+		}
 	}
 	return nil
 }

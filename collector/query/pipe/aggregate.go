@@ -1,0 +1,212 @@
+package pipe
+
+import (
+	"bytes"
+	"cmp"
+	"math/big"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
+)
+
+// A state is what one function of stats has seen of one group. It does not depend on the
+// order in which values were added and states merged, except for the rounding of sums of
+// numbers that are beyond fixed.
+type state interface {
+	add(v Value) (grown int) // returns how many bytes more it holds; v is not Absent
+	merge(other state) (grown int)
+	value(buf []byte) Value // appends its text to buf
+	estimate() string       // how good value is; "": exact
+}
+
+// stateBytes is about what a state takes without what add returns.
+const stateBytes = 48
+
+// Functions are the functions of stats that take one field, by name.
+var Functions = map[string]func(f *Field) state{
+	"sum":  func(*Field) state { return new(sum) },
+	"avg":  func(*Field) state { return &sum{average: true} },
+	"min":  func(f *Field) state { return &extreme{field: f, sign: 1} },
+	"max":  func(f *Field) state { return &extreme{field: f, sign: -1} },
+	"uniq": func(*Field) state { return new(uniq) },
+}
+
+// exact is embedded in states that never estimate.
+type exact struct{}
+
+func (exact) estimate() string { return "" }
+
+// count counts values, or rows.
+type count struct {
+	exact
+	n int64
+}
+
+func (c *count) add(Value) int         { c.n++; return 0 }
+func (c *count) merge(other state) int { c.n += other.(*count).n; return 0 }
+func (c *count) value(buf []byte) Value {
+	return Value{Number, strconv.AppendInt(buf, c.n, 10)}
+}
+
+// extreme is the least or greatest value. Of numbers that are equal it takes the first in
+// the order of their texts.
+type extreme struct {
+	exact
+	field *Field
+	sign  int // 1: the least
+	best  Value
+}
+
+func (e *extreme) add(v Value) int {
+	if e.best.Kind != Absent {
+		c := e.sign * e.field.compare(v, e.best)
+		if c = cmp.Or(c, bytes.Compare(v.Text, e.best.Text), cmp.Compare(v.Kind, e.best.Kind)); c >= 0 {
+			return 0
+		}
+	}
+	grown := len(v.Text) - len(e.best.Text)
+	e.best = Value{v.Kind, slices.Clone(v.Text)}
+	return grown
+}
+
+func (e *extreme) merge(other state) int {
+	if o := other.(*extreme); o.best.Kind != Absent {
+		return e.add(o.best)
+	}
+	return 0
+}
+
+func (e *extreme) value([]byte) Value { return e.best }
+
+// sum adds numbers. Those with at most 18 digits before the point and 9 after it are added
+// exactly, others in double precision.
+type sum struct {
+	exact
+	average bool
+	n       int64
+	fixed   fixed
+	floats  int64 // how many numbers are in float
+	float   float64
+	lost    float64 // what float has lost to rounding (Neumaier, 1974)
+}
+
+func (s *sum) add(v Value) int {
+	d, ok := v.decimal()
+	if !ok {
+		return 0
+	}
+	s.n++
+	if x, ok := fixedOf(d); ok {
+		s.fixed = s.fixed.plus(x)
+	} else {
+		s.floats++
+		s.addFloat(floatOf(v.Text))
+	}
+	return 0
+}
+
+func (s *sum) addFloat(x float64) {
+	t := finite(s.float + x)
+	if abs(s.float) >= abs(x) {
+		s.lost += s.float - t + x
+	} else {
+		s.lost += x - t + s.float
+	}
+	s.float = t
+}
+
+func (s *sum) merge(other state) int {
+	o := other.(*sum)
+	s.n += o.n
+	s.fixed = s.fixed.plus(o.fixed)
+	s.floats += o.floats
+	s.addFloat(o.float)
+	s.lost += o.lost
+	return 0
+}
+
+func (s *sum) value(buf []byte) Value {
+	switch {
+	case s.n == 0:
+		return Value{}
+	case s.floats > 0:
+		total, _ := s.fixed.rat().Float64()
+		total = finite(total + s.float + s.lost)
+		if s.average {
+			total /= float64(s.n)
+		}
+		return numberOf(buf, total)
+	case s.average:
+		total := s.fixed.rat()
+		mean, _ := total.Quo(total, new(big.Rat).SetInt64(s.n)).Float64()
+		return numberOf(buf, mean)
+	}
+	d, _ := jsonwalk.ParseDecimal([]byte(s.fixed.rat().FloatString(fixedDigits)))
+	return Value{Number, d.AppendTo(buf)}
+}
+
+// fixed is a number in units of 1e-9, of 128 bits. More than 1e11 of the numbers that
+// fixedOf takes fit.
+type fixed struct {
+	high int64
+	low  uint64
+}
+
+const fixedDigits = 9
+
+// fixedOf returns the number d if it has at most 18 digits before the point and 9 after it.
+func fixedOf(d jsonwalk.Decimal) (fixed, bool) {
+	if d.Zero {
+		return fixed{}, true
+	}
+	if d.Lead > 17 || d.Lead < -fixedDigits {
+		return fixed{}, false
+	}
+	digits := d
+	var whole, part uint64
+	for at := d.Lead; at >= 0; at-- {
+		whole = whole*10 + uint64(digits.Digit())
+	}
+	for at := int64(-1); at >= -fixedDigits; at-- {
+		part *= 10
+		if at <= d.Lead {
+			part += uint64(digits.Digit())
+		}
+	}
+	if !digits.Done() {
+		return fixed{}, false
+	}
+	high, low := bits.Mul64(whole, 1e9)
+	low, carry := bits.Add64(low, part, 0)
+	x := fixed{int64(high + carry), low}
+	if d.Negative {
+		var borrow uint64
+		x.low, borrow = bits.Sub64(0, x.low, 0)
+		x.high = -x.high - int64(borrow)
+	}
+	return x, true
+}
+
+func (x fixed) plus(y fixed) fixed {
+	low, carry := bits.Add64(x.low, y.low, 0)
+	return fixed{x.high + y.high + int64(carry), low}
+}
+
+func (x fixed) rat() *big.Rat {
+	n := new(big.Int).Lsh(big.NewInt(x.high), 64)
+	n.Add(n, new(big.Int).SetUint64(x.low))
+	return new(big.Rat).SetFrac(n, big.NewInt(1e9))
+}
+
+// floatOf returns a JSON number in double precision; what is too large is the largest.
+func floatOf(text []byte) float64 {
+	f, _ := strconv.ParseFloat(string(text), 64)
+	return finite(f)
+}
+
+func numberOf(buf []byte, f float64) Value {
+	return Value{Number, jsonline.AppendFloat(buf, finite(f))}
+}

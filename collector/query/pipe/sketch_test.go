@@ -1,0 +1,117 @@
+package pipe
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+func number(f float64) Value {
+	return Value{Number, strconv.AppendFloat(nil, f, 'g', -1, 64)}
+}
+
+func valueFloat(t *testing.T, v Value) float64 {
+	t.Helper()
+	f, err := strconv.ParseFloat(string(v.Text), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// A quantile of more values than are held is within 1 % of the value of its rank.
+func TestQuantileError(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for name, next := range map[string]func() float64{
+		"even":     func() float64 { return r.Float64() * 1000 },
+		"normal":   func() float64 { return r.NormFloat64() },
+		"wide":     func() float64 { return math.Exp(r.NormFloat64() * 100) },
+		"whole":    func() float64 { return float64(r.IntN(100)) },
+		"extremes": func() float64 { return []float64{math.MaxFloat64, -math.MaxFloat64, 5e-324, -5e-324, 0}[r.IntN(5)] },
+	} {
+		q := &quantile{}
+		var all []float64
+		held := 0
+		for range 20_000 {
+			f := next()
+			all = append(all, f)
+			held += q.add(number(f))
+		}
+		if q.estimate() == "" || held != bucketBytes*len(q.buckets) {
+			t.Errorf("%s: %q, %d bytes, %d buckets", name, q.estimate(), held, len(q.buckets))
+		}
+		slices.Sort(all)
+		for _, q.p = range []float64{0, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 1} {
+			want := all[max(1, int(math.Ceil(q.p*float64(len(all))-1e-9)))-1]
+			got := valueFloat(t, q.value(nil))
+			if math.Abs(got-want) > accuracy*1.000001*math.Abs(want) && math.Abs(want) > 1e-300 {
+				t.Errorf("%s: quantile %g is %g, want %g", name, q.p, got, want)
+			}
+		}
+	}
+}
+
+// The error of uniq is below four standard errors, for few values and many.
+func TestUniqError(t *testing.T) {
+	for _, n := range []int{1, 1024, 1025, 2000, 10_000, 40_000, 200_000, 1_000_000} {
+		u := &uniq{}
+		for i := range n {
+			v := Value{String, fmt.Appendf(nil, "value %d", i)}
+			u.add(v)
+			if i%3 == 0 {
+				u.add(v)
+			}
+		}
+		got := valueFloat(t, u.value(nil))
+		if u.estimate() == "" && got != float64(n) || math.Abs(got-float64(n)) > 4*0.0115*float64(n) {
+			t.Errorf("%d values are counted as %g", n, got)
+		}
+	}
+}
+
+// Sums of whole numbers and of decimals are exact.
+func TestSumExact(t *testing.T) {
+	for _, c := range []struct {
+		add  []string
+		want string
+	}{
+		{[]string{"0.1", "0.2"}, "0.3"},
+		{[]string{"999999999999999999", "1", "999999999999999999", "-0.000000001"}, "1999999999999999998.999999999"},
+		{[]string{"-1", "1.0"}, "0"},
+		{[]string{"9007199254740993", "-9007199254740992", "-2"}, "-1"},
+		{[]string{"1e3", "12.50e-1"}, "1001.25"},
+		{[]string{"1e20", "1"}, "100000000000000000000"}, // in double precision
+		{[]string{"-0.000000001", "-0.999999999"}, "-1"},
+	} {
+		s := &sum{}
+		for _, text := range c.add {
+			s.add(Value{Number, []byte(text)})
+		}
+		if got := string(s.value(nil).Text); got != c.want {
+			t.Errorf("%v: %s", c.add, got)
+		}
+	}
+}
+
+func BenchmarkStats(b *testing.B) {
+	took := Field{Name: "took", Index: 0}
+	service := Field{Name: "service", Index: 1}
+	p := &Pipeline{Stages: []Stage{
+		&Fields{Fields: []Field{took, service}},
+		&Stats{Groups: []Group{{Field: service}}, Calls: []Call{{Function: "count"}, {Function: "sum", Field: &took}, {Function: "quantile", Field: &took, P: 0.99}, {Function: "uniq", Field: &took}}},
+	}}
+	run := p.Start(Env{Out: func(*Row) error { return nil }, Take: func(int) error { return nil }, Check: func() error { return nil }})
+	var rows []Row
+	for i := range 10_000 {
+		rows = append(rows, Row{Values: []Value{number(float64(i) / 8), {String, fmt.Appendf(nil, "service %d", i%20)}}})
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if err := run.steps[0].row(&rows[i%len(rows)]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
