@@ -102,7 +102,6 @@ func (r *Relay) setUp(client peer, overTLS bool, start time.Time) bool {
 	}
 	c := r.join(client, upstream, start)
 	c.endpoint, c.source = endpoint, from
-	r.countMode(c)
 	c.run()
 	return true
 }
@@ -120,14 +119,6 @@ func (r *Relay) admit(client *peer, from *netip.Addr) bool {
 	}
 	*from = a
 	return true
-}
-
-func (r *Relay) countMode(c *conn) {
-	if c.up.spliceable() {
-		r.counts.spliced.Add(1)
-	} else {
-		r.counts.buffered.Add(1)
-	}
 }
 
 // trusts reports whether a client is a trusted proxy.

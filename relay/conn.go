@@ -3,6 +3,7 @@ package relay
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -46,6 +47,11 @@ func (r *Relay) join(client, upstream peer, start time.Time) *conn {
 // run copies both ways, each in a goroutine with a stack that nothing has made
 // large yet. It returns at once.
 func (c *conn) run() {
+	if c.up.spliceable() {
+		c.relay.counts.spliced.Add(1)
+	} else {
+		c.relay.counts.buffered.Add(1)
+	}
 	if !c.relay.add(c) {
 		c.kill(ReasonDrainCut, true)
 	}
@@ -70,14 +76,6 @@ func (c *conn) directionEnded() {
 			close(c.joined)
 		}
 	}
-}
-
-// other returns the peer opposite to s.
-func (c *conn) other(s *peer) *peer {
-	if s == &c.client {
-		return &c.upstream
-	}
-	return &c.client
 }
 
 // finished decides what follows from the end of a direction. at is the peer that
@@ -169,7 +167,10 @@ func (c *conn) abort(reason Reason, gone *peer) {
 	if !c.reason.CompareAndSwap(0, int32(reason)) {
 		return
 	}
-	other := c.other(gone)
+	other := &c.upstream
+	if gone == other {
+		other = &c.client
+	}
 	other.flush(flushStall)
 	other.close(true)
 	gone.close(true)
@@ -189,11 +190,8 @@ func (c *conn) kill(reason Reason, reset bool) {
 
 // aborted reports whether it was abort that set the reason.
 func (c *conn) aborted() bool {
-	switch Reason(c.reason.Load()) {
-	case ReasonClientReset, ReasonUpstreamReset, ReasonClientError, ReasonUpstreamError:
-		return true
-	}
-	return false
+	failures := []Reason{ReasonClientReset, ReasonUpstreamReset, ReasonClientError, ReasonUpstreamError}
+	return slices.Contains(failures, Reason(c.reason.Load()))
 }
 
 // stop makes both directions end as if their sources had, once they have passed
@@ -204,8 +202,6 @@ func (c *conn) stop(reason Reason) {
 	_ = c.client.socket.SetReadDeadline(past)
 	_ = c.upstream.socket.SetReadDeadline(past)
 }
-
-func (c *conn) bytes() uint64 { return c.up.bytes.Load() + c.down.bytes.Load() }
 
 // Join copies between two connections as Serve does between a client and an
 // upstream, and returns when both are closed. Either may be a socket, a
@@ -220,7 +216,6 @@ func (r *Relay) Join(client, upstream net.Conn) error {
 	r.counts.accepted.Add(1)
 	c := r.join(newPeer(client), newPeer(upstream), time.Now())
 	c.joined = make(chan struct{})
-	r.countMode(c)
 	c.run()
 	<-c.joined
 	if reason := Reason(c.reason.Load()); reason != ReasonDone {

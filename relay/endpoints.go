@@ -5,18 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
 )
-
-// lookup is the resolver; tests have their own.
-type lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-
-func lookupSystem(ctx context.Context, host string) ([]netip.Addr, error) {
-	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-}
 
 // endpointsOf returns the addresses of an upstream. The first call looks them up.
 func (r *Relay) endpointsOf(ctx context.Context, up *upstream) ([]*endpoint, error) {

@@ -27,9 +27,6 @@ func source(a netip.Addr) netip.Addr {
 func (s *sources) acquire(a netip.Addr, most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.count == nil {
-		s.count = map[netip.Addr]int{}
-	}
 	if s.count[a] >= most {
 		return false
 	}
@@ -112,7 +109,7 @@ func (r *Relay) checkInterval() time.Duration {
 // reset after another options.grace.
 func (r *Relay) endIdle(now time.Time, limit time.Duration) {
 	for _, c := range r.snapshot() {
-		if n := c.bytes(); n != c.idle.bytes {
+		if n := c.up.bytes.Load() + c.down.bytes.Load(); n != c.idle.bytes {
 			c.idle.bytes, c.idle.since = n, now
 			continue
 		}

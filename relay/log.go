@@ -54,21 +54,19 @@ func (q *logQueue) log(rec slog.Record) {
 		return
 	}
 	logged := false
-	defer func() { q.returned(logged) }()
+	defer func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.handed++
+		if q.abandoned {
+			return // it was counted
+		}
+		q.waiting--
+		if !logged {
+			q.unlogged++
+		}
+	}()
 	logged = !q.Handler.Enabled(background, rec.Level) || q.Handler.Handle(background, rec) == nil
-}
-
-func (q *logQueue) returned(logged bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.handed++
-	if q.abandoned {
-		return // it was counted
-	}
-	q.waiting--
-	if !logged {
-		q.unlogged++
-	}
 }
 
 // drain waits until all records are handed on. It drops the rest if the handler

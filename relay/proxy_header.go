@@ -117,10 +117,7 @@ func parseProxyV1(line string) (o origin, err error) {
 	if o.from, err = parseProxyAddr(words[2], words[4], four); err == nil {
 		o.to, err = parseProxyAddr(words[3], words[5], four)
 	}
-	if err != nil {
-		return origin{}, err
-	}
-	return o, nil
+	return o, err
 }
 
 func parseProxyAddr(ip, port string, four bool) (netip.AddrPort, error) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,7 @@ type Relay struct {
 	sources   sources
 	serverTLS *reloadedTLS
 	clientTLS *reloadedTLS
-	lookup    lookup
+	lookup    func(ctx context.Context, host string) ([]netip.Addr, error) // tests have their own
 	limited   limitedLog
 
 	stop    context.CancelFunc // ends the goroutines that New started
@@ -54,6 +55,7 @@ func New(o Options) (*Relay, error) {
 		conns:     map[*conn]struct{}{},
 		listeners: map[net.Listener]struct{}{},
 		empty:     make(chan struct{}),
+		sources:   sources{count: map[netip.Addr]int{}},
 		limited:   limitedLog{to: o.Log, notes: map[string]*limitedNote{}},
 	}
 	if r.serverTLS, err = newReloadedTLS("server", o.ServerTLS, o.ServerFiles); err != nil {
@@ -69,7 +71,9 @@ func New(o Options) (*Relay, error) {
 	r.pipes.max = o.maxPipes
 	r.budget.size = o.SocketMemory
 	r.stopped, r.stop = context.WithCancel(background)
-	r.lookup = lookupSystem
+	r.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	}
 	r.work()
 	return r, nil
 }

@@ -45,7 +45,7 @@ func (p *pump) tryRead(fd uintptr) bool {
 	if p.buf == nil && p.mustCopyUnbuffered() {
 		p.n, p.err = 0, errNoBuffer
 		p.lowWater(false)
-		return readable(fd)
+		return ready(fd, unix.POLLIN)
 	}
 	p.acquireBuffer()
 	p.n, p.err = readSocket(fd, p.buf.b)
@@ -101,13 +101,8 @@ func (s *peer) inlineUrgent() {
 	})
 }
 
-// readable reports whether a socket has bytes, an end or an error to read. It
-// takes none of them, which a receive would do with an error.
-func readable(fd uintptr) bool { return ready(fd, unix.POLLIN) }
-
-// writable reports whether a socket takes bytes now, or has failed.
-func writable(fd uintptr) bool { return ready(fd, unix.POLLOUT) }
-
+// ready reports whether a socket has bytes, an end or an error to read (POLLIN), or takes
+// bytes now or has failed (POLLOUT). It takes no error, as a receive would.
 func ready(fd uintptr, events int16) bool {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: events}}
 	for {

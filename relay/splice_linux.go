@@ -35,7 +35,8 @@ func (p *pump) splice() (at *peer, err error) {
 	if p.in == nil {
 		p.in, p.emptied = p.spliceIn, p.spliceOut
 	}
-	p.beginSplice()
+	p.lowWater(false)
+	p.choice = spliceChoice{mark: p.bytes.Load()}
 	defer p.releasePipe()
 	for {
 		if err := p.src.raw.Read(p.in); err != nil {
@@ -70,7 +71,7 @@ const spliceFlags = unix.SPLICE_F_NONBLOCK | unix.SPLICE_F_MOVE
 // spliceIn fills the empty pipe. Before an urgent byte splice(2) stops for ever, and
 // returns what it does at the end or when there is nothing to read. p.n is then 0,
 // and buffers take over: a read tells these apart.
-func (p *pump) spliceIn(fd uintptr) (ready bool) {
+func (p *pump) spliceIn(fd uintptr) (done bool) {
 	if p.pipe == nil {
 		p.pipe = p.conn.relay.pipes.get()
 	}
@@ -85,7 +86,7 @@ func (p *pump) spliceIn(fd uintptr) (ready bool) {
 			continue
 		case unix.EAGAIN:
 			p.releasePipe()
-			return readable(fd)
+			return ready(fd, unix.POLLIN)
 		}
 		p.n, p.err = int(n), err
 		return true
@@ -154,12 +155,6 @@ func (p *pump) shouldSplice(n, most int) bool {
 	return c.full >= fullReads
 }
 
-// beginSplice begins to splice.
-func (p *pump) beginSplice() {
-	p.lowWater(false)
-	p.choice = spliceChoice{mark: p.bytes.Load()}
-}
-
 // keepsSplicing reports whether to go on splicing after a round.
 func (p *pump) keepsSplicing() bool {
 	c := &p.choice
@@ -176,7 +171,7 @@ func (p *pump) keepsSplicing() bool {
 // source. So it holds nothing while the destination accepts nothing.
 func (p *pump) copyUnbuffered() (ended bool, at *peer, err error) {
 	err = p.dst.raw.Write(func(fd uintptr) bool {
-		if !writable(fd) {
+		if !ready(fd, unix.POLLOUT) {
 			p.block()
 			return false
 		}

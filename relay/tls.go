@@ -37,7 +37,7 @@ func (s sessions) Put(key string, state *tls.ClientSessionState) {
 
 // handshake runs TLS over the socket of s. If ctx ends first, its error is that of ctx.
 func (s *peer) handshake(ctx context.Context, over func(net.Conn) *tls.Conn) error {
-	w := newTLSSocket(s.socket, s.raw, s.first)
+	w := &tlsSocket{Conn: s.socket, raw: s.raw, first: s.first, blocking: true}
 	s.first = nil
 	t := over(w)
 	if err := t.HandshakeContext(ctx); err != nil {
@@ -146,10 +146,6 @@ type wouldBlock struct{}
 func (wouldBlock) Error() string   { return "nothing to read yet" }
 func (wouldBlock) Timeout() bool   { return true }
 func (wouldBlock) Temporary() bool { return true }
-
-func newTLSSocket(socket net.Conn, raw syscall.RawConn, first []byte) *tlsSocket {
-	return &tlsSocket{Conn: socket, raw: raw, first: first, blocking: true}
-}
 
 // Read is called by TLS, on behalf of one goroutine at a time.
 func (w *tlsSocket) Read(p []byte) (int, error) {

@@ -189,7 +189,9 @@ func (w *Writer) fillLocked(pl *appending) bool {
 	if w.class != pl.class {
 		w.setClassLocked(pl.class)
 	}
-	w.putLocked(p[:n], bare)
+	if w.kept.mem == nil || !w.putBothLocked(p[:n], bare) {
+		w.put(p[:n], bare)
+	}
 	pl.rest = p[n:]
 	return true
 }
@@ -265,7 +267,7 @@ func (w *Writer) wakeUnlock() {
 	wake := w.needWakeLocked()
 	w.mu.Unlock()
 	if wake {
-		w.wakeUp()
+		signal(w.wake)
 	}
 }
 
@@ -275,13 +277,14 @@ func (w *Writer) wakeParkedUnlock() {
 	w.parked, w.tickerOff = false, false
 	w.unlockServed()
 	if wake {
-		w.wakeUp()
+		signal(w.wake)
 	}
 }
 
-func (w *Writer) wakeUp() {
+// signal sends a token to c, which holds one at most.
+func signal(c chan struct{}) {
 	select {
-	case w.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -240,7 +241,7 @@ func (w *Writer) syncBarriers() {
 
 	var err error
 	for _, o := range w.io.destinations {
-		if o != nil && (o.dirty || o == w.io.used || !o.second && w.io.used == nil) {
+		if o != nil && (o.dirty || o == w.io.used || !o.second() && w.io.used == nil) {
 			err = errors.Join(err, w.syncDestination(o))
 		}
 	}
@@ -298,8 +299,9 @@ func (w *Writer) leaveMethod() {
 }
 
 // unsyncable reports whether err says that the destination cannot be synced: EINVAL
-// for a pipe or a socket, ENOTTY for a terminal on darwin.
+// for a pipe or a socket, ENOTTY for a terminal on darwin, ERROR_INVALID_HANDLE for a
+// console of Windows.
 func unsyncable(err error) bool {
-	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTTY) ||
-		errors.Is(err, errors.ErrUnsupported) || errors.Is(err, errNoSyncHandle)
+	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTTY) || errors.Is(err, errors.ErrUnsupported) ||
+		runtime.GOOS == "windows" && errors.Is(err, syscall.Errno(6))
 }

@@ -2,6 +2,7 @@ package slab
 
 import (
 	"bytes"
+	"slices"
 	"time"
 )
 
@@ -188,7 +189,7 @@ func (w *Writer) creditLocked(b *batch, end int, o *destination) {
 	done = min(done, b.lines) // none are left if they were dropped by Shutdown
 	b.lines -= done
 	w.tally.Written += done
-	if o.second {
+	if o.second() {
 		w.tally.FailedOver += done
 	}
 	b.whole = whole
@@ -220,11 +221,7 @@ func (w *Writer) giveUp(b *batch) {
 	w.mu.Lock()
 	f := &w.flight
 	b.since = time.Time{}
-	if w.expired { // Shutdown drops the rest
-		w.mu.Unlock()
-		return
-	}
-	if f.slab == nil {
+	if w.expired || f.slab == nil { // expired: Shutdown drops the rest
 		w.mu.Unlock()
 		return
 	}
@@ -254,15 +251,7 @@ func (w *Writer) giveUp(b *batch) {
 // torn reports whether a destination has written a part of the first line of b that
 // is not whole.
 func (w *Writer) torn(b *batch) bool {
-	if b.off > b.whole {
-		return true
-	}
-	for _, o := range w.io.destinations {
-		if o != nil && len(o.torn) > 0 && o.tornPos == b.pos+uint64(b.whole) {
-			return true
-		}
-	}
-	return false
+	return b.off > b.whole || slices.ContainsFunc(w.io.destinations[:], func(o *destination) bool { return o != nil && o.tore(b) })
 }
 
 // freeLocked makes s free and serves the waiters. The caller releases mu with
@@ -310,12 +299,7 @@ func (w *Writer) dropRestLocked() (lost uint64) {
 
 // coveredLocked reports whether an active call writes a part of b.
 func (w *Writer) coveredLocked(b *batch) bool {
-	for _, c := range w.flight.calls {
-		if c != nil && b.holds(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.flight.calls[:], func(c *call) bool { return c != nil && b.holds(c) })
 }
 
 // holds reports whether c writes a part of b.

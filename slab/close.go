@@ -154,13 +154,11 @@ func (w *Writer) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := &w.flight
-	if s := f.slab; s != nil && !s.begun { // its lines were dropped by Shutdown
-		f.slab, f.main = nil, batch{}
-		w.freeLocked(s)
+	if f.slab != nil && !f.slab.begun { // its lines were dropped by Shutdown
+		w.doneLocked(&f.main)
 	}
-	if s := f.held; s != nil && !s.begun {
-		f.held, f.front = nil, batch{}
-		w.freeLocked(s)
+	if f.held != nil && !f.held.begun {
+		w.doneLocked(&f.front)
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 
 // destination is the destination or the failover, owned by run.
 type destination struct {
-	w      io.Writer
-	name   string
-	second bool // the failover
+	w     io.Writer
+	name  string
+	index int // in arrays of both: 0 of the destination, 1 of the failover
 
 	vectored bool // it has WriteBuffers
 
@@ -60,16 +60,11 @@ func (o *destination) write(c *call) (n int64, err error) {
 	return o.w.(bufferWriter).WriteBuffers(bufs, c.lines)
 }
 
-// index returns the index of o in arrays of both destinations.
-func (o *destination) index() int {
-	if o.second {
-		return 1
-	}
-	return 0
-}
+// second reports whether o is the failover.
+func (o *destination) second() bool { return o.index == 1 }
 
 // topic returns the topic of o: of, or the one after it for the failover.
-func (o *destination) topic(of int) int { return of + o.index() }
+func (o *destination) topic(of int) int { return of + o.index }
 
 // call is one call of an destination's Write, or of another method, in which case its
 // size is 0.
@@ -130,10 +125,15 @@ func (w *Writer) route(b *batch, o *destination) {
 		b.out.tornPos = b.pos + uint64(b.whole)
 	}
 	b.out, b.off = o, b.whole
-	if o != nil && len(o.torn) > 0 && o.tornPos == b.pos+uint64(b.whole) {
+	if o != nil && o.tore(b) {
 		b.off = b.lineEnd(b.whole) - len(o.torn)
 		o.torn = nil
 	}
+}
+
+// tore reports whether o has a part of the first line of b that is not known to be whole.
+func (o *destination) tore(b *batch) bool {
+	return len(o.torn) > 0 && o.tornPos == b.pos+uint64(b.whole)
 }
 
 // enter records that a call of o's Write begins, for b, and returns the call. It
@@ -168,7 +168,7 @@ func (w *Writer) enter(b *batch, o *destination) *call {
 	}
 	b.tried = true
 	w.io.used = o
-	w.flight.calls[o.index()] = c
+	w.flight.calls[o.index] = c
 	if w.io.destinations[1] == nil {
 		w.watchLocked()
 	}
@@ -281,7 +281,7 @@ func (w *Writer) settle(c *call) {
 	c.exited = false
 	w.mu.Lock()
 	f, t := &w.flight, &w.tally
-	f.calls[o.index()] = nil
+	f.calls[o.index] = nil
 	t.Writes++
 	t.WriteTime += c.took
 	t.WriteMax = max(t.WriteMax, c.took)
@@ -390,7 +390,9 @@ func (w *Writer) noteTorn(c *call) {
 // either may be tried again, and which destination is in use.
 func (w *Writer) applyResult(b *batch, c *call) {
 	o := c.out
-	w.report(o, c.err)
+	if o.failing = c.err != nil; o.failing {
+		w.teller.Tell(o.topic(failing), fmt.Errorf("slab: write to the %s: %w", o.name, c.err))
+	}
 	o.asked = c.after > 0
 	if c.err == nil || c.n > 0 {
 		o.dirty = o.dirty || c.n > 0
@@ -421,8 +423,9 @@ func (w *Writer) applyResult(b *batch, c *call) {
 	if b != nil && b.since.IsZero() {
 		b.since = now
 	}
-	wait := max(w.backoff(o), c.after)
-	if !o.second && w.over(now) {
+	wait := max(backoff.Wait(o.tries, firstRetry, lastRetry), c.after)
+	o.tries++
+	if !o.second() && w.over(now) {
 		wait = max(wait, probeEvery)
 	}
 	o.next = now.Add(wait)

@@ -75,13 +75,13 @@ func (w *Writer) isClosing() bool {
 
 // switchTo records that o has written something and is in use.
 func (w *Writer) switchTo(o *destination) {
-	if w.tally.FailingOver == o.second {
+	if w.tally.FailingOver == o.second() {
 		return
 	}
 	w.mu.Lock()
-	w.tally.FailingOver = o.second
+	w.tally.FailingOver = o.second()
 	w.mu.Unlock()
-	if !o.second {
+	if !o.second() {
 		return
 	}
 	why := "is too slow"
@@ -122,7 +122,7 @@ func (w *Writer) returnsInTime(c *call) (returned bool) {
 			return false
 		}
 		left := w.timeLeft(c, closing == nil)
-		if left <= 0 || (c.size == 0 || !c.out.second) && w.neededNow(w.io.destinations[1-c.out.index()]) {
+		if left <= 0 || (c.size == 0 || !c.out.second()) && w.neededNow(w.io.destinations[1-c.out.index]) {
 			return false
 		}
 		t.Reset(min(look, left))
@@ -138,7 +138,7 @@ func (w *Writer) timeLeft(c *call, closing bool) time.Duration {
 	if closing {
 		d = min(d, w.opts.CloseTimeout/5)
 	}
-	if o := c.out; !o.second && !o.since.IsZero() && !w.tally.FailingOver { // it fails already
+	if o := c.out; !o.second() && !o.since.IsZero() && !w.tally.FailingOver { // it fails already
 		d = max(d-w.born.Add(c.began).Sub(o.since), w.opts.MaxWait/checks)
 	}
 	return d - (w.age() - c.began)

@@ -106,9 +106,14 @@ func (s *slab) classAt(at int) class {
 }
 
 // writeThrough is WriteLevel for lines at Options.WriteThrough and above.
-func (w *Writer) writeThrough(level slog.Level, p []byte) (int, error) {
-	began := w.age()
-	n, appended, err := w.writeNow(p, classOf(level))
+func (w *Writer) writeThrough(level slog.Level, p []byte) (n int, err error) {
+	began, c, appended := w.age(), classOf(level), false
+	if len(w.shards) > 0 {
+		n, appended, err = w.writeSharded(p, c)
+	} else {
+		w.mu.Lock()
+		n, appended, err = w.writeSlow(p, c, w.rankLocked(c))
+	}
 	if !appended || w.opts.WriteThrough == nil {
 		return n, err
 	}
@@ -131,15 +136,6 @@ func (w *Writer) writeThrough(level slog.Level, p []byte) (int, error) {
 		w.mu.Unlock()
 	}
 	return n, err
-}
-
-// writeNow is WriteLevel without write-through. appended is as in writeSlow.
-func (w *Writer) writeNow(p []byte, c class) (n int, appended bool, err error) {
-	if len(w.shards) > 0 {
-		return w.writeSharded(p, c)
-	}
-	w.mu.Lock()
-	return w.writeSlow(p, c, w.rankLocked(c))
 }
 
 // TryWriteLevel is WriteLevel of one whole line, with its newline, if that needs no

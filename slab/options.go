@@ -25,15 +25,10 @@ const (
 
 // String returns the name of the constant.
 func (p Policy) String() string {
-	switch p {
-	case Bounded:
-		return "Bounded"
-	case Block:
-		return "Block"
-	case Drop:
-		return "Drop"
+	if p < Bounded || p > Drop {
+		return fmt.Sprintf("Policy(%d)", int(p))
 	}
-	return fmt.Sprintf("Policy(%d)", int(p))
+	return [...]string{"Bounded", "Block", "Drop"}[p]
 }
 
 // Options configures a Writer. The zero value is meant for production.
@@ -157,36 +152,30 @@ func (o Options) withDefaults() (Options, error) {
 	o.CloseTimeout = cmp.Or(o.CloseTimeout, 5*time.Second)
 
 	const maxBytes = 1 << 30
-	bad := func(name string, value any, allowed string) (Options, error) {
-		return Options{}, fmt.Errorf("slab: option %s is %v, allowed is %s", name, value, allowed)
-	}
-	switch {
-	case o.Shards < 0 || o.Shards > 64:
-		return bad("Shards", o.Shards, "0 to 64")
-	case o.Shards > 1 && o.SlabCount < 2*o.Shards:
-		return bad("SlabCount", o.SlabCount, fmt.Sprintf("%d (two for each shard) or more", 2*o.Shards))
-	case o.Shards > 1 && o.Persist != "":
-		return bad("Persist", o.Persist, `"" with several shards`)
-	case o.Shards > 1 && o.MaxLine != o.SlabSize:
-		return bad("MaxLine", o.MaxLine, fmt.Sprintf("%d (SlabSize) with several shards", o.SlabSize))
-	case o.Full < Bounded || o.Full > Drop:
-		return bad("Full", o.Full, "Bounded, Block or Drop")
-	case o.MaxWait < time.Millisecond || o.MaxWait > time.Hour:
-		return bad("MaxWait", o.MaxWait, "1ms to 1h")
-	case o.SlabSize < 64 || o.SlabSize > maxBytes:
-		return bad("SlabSize", o.SlabSize, "64 to 1073741824 bytes")
-	case o.SlabCount < 2 || o.SlabCount > 1<<16:
-		return bad("SlabCount", o.SlabCount, "2 to 65536")
-	case int64(o.SlabSize)*int64(o.SlabCount) > maxTotal:
-		return bad("SlabSize × SlabCount", int64(o.SlabSize)*int64(o.SlabCount), fmt.Sprintf("up to %d bytes", int64(maxTotal)))
-	case o.FlushInterval < time.Millisecond || o.FlushInterval > time.Hour:
-		return bad("FlushInterval", o.FlushInterval, "1ms to 1h")
-	case o.MaxLine < o.SlabSize || o.MaxLine > maxBytes:
-		return bad("MaxLine", o.MaxLine, fmt.Sprintf("%d (SlabSize) to 1073741824 bytes", o.SlabSize))
-	case o.GiveUp < 0 || o.Failover != nil && o.GiveUp > 0 && o.GiveUp <= o.MaxWait:
-		return bad("GiveUp", o.GiveUp, "0 (never) or more, and with a failover more than MaxWait")
-	case o.CloseTimeout < 0:
-		return bad("CloseTimeout", o.CloseTimeout, "more than 0")
+	total := int64(o.SlabSize) * int64(o.SlabCount)
+	for _, field := range []struct {
+		bad     bool
+		name    string
+		value   any
+		allowed string
+	}{
+		{o.Shards < 0 || o.Shards > 64, "Shards", o.Shards, "0 to 64"},
+		{o.Shards > 1 && o.SlabCount < 2*o.Shards, "SlabCount", o.SlabCount, fmt.Sprintf("%d (two for each shard) or more", 2*o.Shards)},
+		{o.Shards > 1 && o.Persist != "", "Persist", o.Persist, `"" with several shards`},
+		{o.Shards > 1 && o.MaxLine != o.SlabSize, "MaxLine", o.MaxLine, fmt.Sprintf("%d (SlabSize) with several shards", o.SlabSize)},
+		{o.Full < Bounded || o.Full > Drop, "Full", o.Full, "Bounded, Block or Drop"},
+		{o.MaxWait < time.Millisecond || o.MaxWait > time.Hour, "MaxWait", o.MaxWait, "1ms to 1h"},
+		{o.SlabSize < 64 || o.SlabSize > maxBytes, "SlabSize", o.SlabSize, "64 to 1073741824 bytes"},
+		{o.SlabCount < 2 || o.SlabCount > 1<<16, "SlabCount", o.SlabCount, "2 to 65536"},
+		{total > maxTotal, "SlabSize × SlabCount", total, fmt.Sprintf("up to %d bytes", int64(maxTotal))},
+		{o.FlushInterval < time.Millisecond || o.FlushInterval > time.Hour, "FlushInterval", o.FlushInterval, "1ms to 1h"},
+		{o.MaxLine < o.SlabSize || o.MaxLine > maxBytes, "MaxLine", o.MaxLine, fmt.Sprintf("%d (SlabSize) to 1073741824 bytes", o.SlabSize)},
+		{o.GiveUp < 0 || o.Failover != nil && o.GiveUp > 0 && o.GiveUp <= o.MaxWait, "GiveUp", o.GiveUp, "0 (never) or more, and with a failover more than MaxWait"},
+		{o.CloseTimeout < 0, "CloseTimeout", o.CloseTimeout, "more than 0"},
+	} {
+		if field.bad {
+			return Options{}, fmt.Errorf("slab: option %s is %v, allowed is %s", field.name, field.value, field.allowed)
+		}
 	}
 	return o, nil
 }

@@ -190,13 +190,6 @@ func (w *Writer) putKept(p []byte, c class) (done bool) {
 	return true
 }
 
-// putLocked is put, also into the file if the open slab is there.
-func (w *Writer) putLocked(p []byte, bare bool) {
-	if w.kept.mem == nil || !w.putBothLocked(p, bare) {
-		w.put(p, bare)
-	}
-}
-
 // putBothLocked is put into the open slab and the file. It reports whether the file was
 // there.
 func (w *Writer) putBothLocked(p []byte, bare bool) (done bool) {
@@ -257,10 +250,7 @@ func (w *Writer) loseLocked(err error) {
 		w.committed = f.cur.committed
 		w.openLocked()
 	}
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
+	signal(k.wake)
 }
 
 // pendingIn returns how many lines of s, which is not being filled, are pending.

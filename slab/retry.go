@@ -1,11 +1,6 @@
 package slab
 
-import (
-	"fmt"
-	"time"
-
-	"github.com/rollway/rollway/internal/backoff"
-)
+import "time"
 
 // The shortest and the longest wait between attempts.
 const (
@@ -101,20 +96,5 @@ func (w *Writer) sleep(now, then time.Time) bool {
 	return true
 }
 
-// backoff returns how long to wait after one more failed call of o.
-func (w *Writer) backoff(o *destination) time.Duration {
-	d := backoff.Wait(o.tries, firstRetry, lastRetry)
-	o.tries++
-	return d
-}
-
 // failing reports whether the destination in use fails.
 func (w *Writer) failing() bool { return w.io.used != nil && w.io.used.failing }
-
-// report records whether o fails, by the result of a call, and tells OnError.
-func (w *Writer) report(o *destination, err error) {
-	o.failing = err != nil
-	if err != nil {
-		w.teller.Tell(o.topic(failing), fmt.Errorf("slab: write to the %s: %w", o.name, err))
-	}
-}

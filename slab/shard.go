@@ -122,7 +122,7 @@ func (w *Writer) appendSharded(s *shard, pl *appending) (appended bool, err erro
 		w.mu.Unlock()
 		t.put(start, piece)
 		if wake {
-			w.wakeUp()
+			signal(w.wake)
 		}
 		pl.rest = pl.rest[len(piece):]
 		return true, nil

@@ -220,7 +220,7 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 	w.filling.minFree = len(w.filling.free)
 	w.io.destinations[0] = &destination{w: dst, name: "destination"}
 	if o.Failover != nil {
-		w.io.destinations[1] = &destination{w: o.Failover, name: "failover", second: true}
+		w.io.destinations[1] = &destination{w: o.Failover, name: "failover", index: 1}
 	}
 	for _, o := range w.io.destinations {
 		if o != nil && w.kept.file == nil { // a slab file marks one slab at a time as being written
