@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollway/rollway/collector/query/pipe"
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // writePiped sends the rows that the pipes make of what is found, as they come.
@@ -105,13 +106,44 @@ func columnsHeader(columns []pipe.Field) string {
 	return strings.Join(names, ",")
 }
 
-// appendRow appends a row as a line of JSON.
+// appendRow appends a row as a line of JSON. The columns of a line are in attrs.
 func appendRow(dst []byte, columns []pipe.Field, r *pipe.Row) []byte {
 	if r.Line == nil {
 		dst = appendColumns(append(dst, '{'), columns, r)
 		return append(dst, "}\n"...)
 	}
-	return append(dst, r.Line...)
+	if !slices.ContainsFunc(r.Values, func(v pipe.Value) bool { return v.Kind != pipe.Absent }) {
+		return append(dst, r.Line...)
+	}
+	w := jsonwalk.Members(r.Line, 0)
+	for w.Next() {
+		if w.Is("attrs") && w.Kind() == '{' { // it is the last member
+			dst = append(dst, r.Line[:w.Name.Start]...)
+			return append(appendColumns(appendOthers(dst, columns, r, w.Value.Start), columns, r), "}}\n"...)
+		}
+	}
+	dst = append(dst, bytes.TrimSuffix(bytes.TrimSuffix(r.Line, []byte("\n")), []byte("}"))...)
+	dst = append(dst, `,"attrs":{`...)
+	return append(appendColumns(dst, columns, r), "}}\n"...)
+}
+
+// appendOthers appends attrs, which begin at r.Line[at], without their end and without what
+// columns replace.
+func appendOthers(dst []byte, columns []pipe.Field, r *pipe.Row, at int) []byte {
+	dst = append(dst, `"attrs":{`...)
+	w := jsonwalk.Members(r.Line, at)
+	for w.Next() {
+		name, _ := jsonwalk.Text(w.RawName(), nil)
+		i := slices.IndexFunc(columns, func(f pipe.Field) bool { return f.Name == string(name) })
+		if i >= 0 && r.Values[i].Kind != pipe.Absent {
+			continue
+		}
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, w.RawName()...), ':'), w.RawValue()...)
+	}
+	return dst
 }
 
 // appendColumns appends the members of columns that are there.

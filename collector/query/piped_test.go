@@ -68,6 +68,37 @@ func TestPipedAnswers(t *testing.T) {
 	}
 }
 
+// What parse finds is an attribute of the line, in place of one of the same name.
+func TestPipedParse(t *testing.T) {
+	s := newStore(t)
+	s.add(t,
+		`{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"GET /a took 15 ms"}`,
+		`{"time":"2026-05-28T12:40:01.000000000Z","level":"INFO","msg":"PUT /b took 7.5 ms","attrs":{"path":"old","x":1}}`,
+		`{"time":"2026-05-28T12:40:02.000000000Z","level":"INFO","msg":"other","attrs":{"path":"kept"}}`,
+		`{"time":"2026-05-28T12:40:03.000000000Z","level":"INFO","msg":"DELETE /\"c\" took 1 ms","attrs":{}}`)
+	_, base := serve(t, s, Options{})
+	for q, want := range map[string]string{
+		`| parse "<method> <path> took <ms:number>"`: `{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"GET /a took 15 ms","attrs":{"method":"GET","path":"/a","ms":15}}
+{"time":"2026-05-28T12:40:01.000000000Z","level":"INFO","msg":"PUT /b took 7.5 ms","attrs":{"x":1,"method":"PUT","path":"/b","ms":7.5}}
+{"time":"2026-05-28T12:40:02.000000000Z","level":"INFO","msg":"other","attrs":{"path":"kept"}}
+{"time":"2026-05-28T12:40:03.000000000Z","level":"INFO","msg":"DELETE /\"c\" took 1 ms","attrs":{"method":"DELETE","path":"/\"c\"","ms":1}}
+`,
+		`| parse "<method> <path> took <ms:number>" | stats sum(ms), count(method) by path`: `{"path":"/\"c\"","sum_ms":1,"count_method":1}
+{"path":"/a","sum_ms":15,"count_method":1}
+{"path":"/b","sum_ms":7.5,"count_method":1}
+{"path":"kept","count_method":0}
+`,
+		`| parse path ~"^(?P<first>\w)" | fields path, first | limit 3`: `{}
+{"path":"old","first":"o"}
+{"path":"kept","first":"k"}
+`,
+	} {
+		if resp, body, err := ask(t, base, "q", q); err != nil || resp.StatusCode != 200 || body != want {
+			t.Errorf("%s: %s, %v, got\n%swant\n%s", q, resp.Status, err, body, want)
+		}
+	}
+}
+
 // What pipes hold is bounded for one query and for all, and given back.
 func TestPipedMemory(t *testing.T) {
 	s := newStore(t)

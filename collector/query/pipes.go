@@ -16,7 +16,7 @@ import (
 // The grammar of pipes, as docs/QUERY.md has it:
 //
 //	query  = filter { "|" pipe } .
-//	pipe   = stats | top | fields | sort | limit .
+//	pipe   = stats | top | fields | sort | limit | parse .
 //	stats  = "stats" call { "," call } [ "by" group { "," group } ] .
 //	call   = ( "count" [ "(" [ name ] ")" ] | function "(" name ")" | "quantile" "(" number "," name ")" ) [ "as" name ] .
 //	group  = ( "time" "(" duration ")" | name ) [ "as" name ] .
@@ -24,6 +24,7 @@ import (
 //	fields = "fields" name [ "as" name ] { "," name [ "as" name ] } .
 //	sort   = "sort" [ "by" ] [ "-" ] name [ "asc" | "desc" ] { "," [ "-" ] name [ "asc" | "desc" ] } .
 //	limit  = "limit" number .
+//	parse  = "parse" [ name ] ( quoted | "~" quoted ) .
 
 // Limits of pipes.
 const (
@@ -49,6 +50,7 @@ func init() {
 		"fields": (*pipeParser).fields,
 		"sort":   (*pipeParser).sort,
 		"limit":  (*pipeParser).limit,
+		"parse":  (*pipeParser).parse,
 	}
 }
 
@@ -57,6 +59,7 @@ var otherPipes = map[string]string{
 	"head": "limit 10", "take": "limit 10",
 	"summarize": "stats", "aggregate": "stats", "count": "stats count()", "group": "stats count() by",
 	"timechart": "stats count() by time(1h)", "uniq": "stats count() by", "distinct": "stats count() by", "dedup": "stats count() by",
+	"rex": `parse ~"…"`, "regexp": `parse ~"…"`, "regex": `parse ~"…"`, "pattern": `parse "…"`, "extract": `parse "…"`,
 	"order": "sort", "project": "fields", "table": "fields", "keep": "fields",
 	"where": "the comparison before the first |", "filter": "the comparison before the first |", "search": "the text before the first |",
 }

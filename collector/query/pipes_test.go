@@ -53,6 +53,19 @@ func TestPipeErrors(t *testing.T) {
 		{"| top", 6, "expected the name of a field"},
 		{"| top 0 a", 7, "expected a number of rows, from 1"},
 		{"| top count", 7, "found a second column `count`"},
+		{"| parse", 8, "expected the name of a field"},
+		{"| parse msg", 12, "expected a pattern in quotes"},
+		{`| parse "took"`, 9, "found no placeholder, expected one such as <name>"},
+		{`| parse "<a><b>"`, 9, "found nothing between two placeholders, expected a text before <b>"},
+		{`| parse "<a:int>"`, 9, "found <a:int>, expected <a> or <a:number>"},
+		{`| parse "<a> <a>"`, 9, "found the name `a` twice"},
+		{`| parse "<level> "`, 9, "found the name `level`, expected a name that no field of a line has"},
+		{`| parse ~"(a"`, 10, "found a regular expression that is not valid: missing closing ): `(a`, expected the syntax of Go's package regexp"},
+		{`| parse ~"a"`, 10, "found no group with a name, expected one such as (?P<code>"},
+		{`| parse ~"(?P<a>x{900})(?P<b>x{900})"`, 10, "found a regular expression that is too large, expected at most 1000 instructions"},
+		{`| parse ~"(?P<a>x`, 18, "expected the closing quote of the regular expression"},
+		{`| fields time | parse "<a> "`, 23, "expected a column of these rows: time"},
+		{"| extract x", 3, `expected parse "…"`},
 		{"| sort -", 9, "expected the name of a field"},
 		{"| fields a" + strings.Repeat(",a", 100), 12, "second column"},
 		{"| sort a" + strings.Repeat(",a", 64), 136, "found field 65, expected at most 64"},
@@ -80,7 +93,7 @@ func TestNoPipes(t *testing.T) {
 
 func FuzzPipes(f *testing.F) {
 	for _, seed := range []string{
-		"a | fields time, msg as m | sort -m, time desc | limit 5", `"|" | sort by (a asc, "b c")`, "| stats count(), min(level) as m, quantile(.9, a), avg(a), sum(x), uniq(m) by time(1h), service as s | top 3 s, m | stats sum(count)", "| limit 99999999999999999999",
+		"a | fields time, msg as m | sort -m, time desc | limit 5", `"|" | sort by (a asc, "b c")`, "| stats count(), min(level) as m, quantile(.9, a), avg(a), sum(x), uniq(m) by time(1h), service as s | top 3 s, m | stats sum(count)", "| limit 99999999999999999999", `| parse "<a> <b> took <c:number>" | parse a ~"(?P<d>.)\"?" | stats sum(c) by d`, `| parse m.x "<_>:<q>"`,
 	} {
 		f.Add(seed)
 	}

@@ -5,9 +5,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +31,7 @@ type slowValue struct {
 type slowRow struct {
 	line   string // "": columns alone
 	fields map[string]slowValue
-	names  []string // of the columns, in order
+	names  []string // of the columns, in order; of a line, those that it does not have itself
 }
 
 type slowStage func([]slowRow) []slowRow
@@ -341,16 +343,22 @@ func slowStats(functions, of, names, by []string, steps []time.Duration) slowSta
 }
 
 func (r slowRow) String() string {
-	if r.line != "" {
-		return r.line + "\n"
-	}
 	var parts []string
 	for _, name := range r.names {
 		if v := r.fields[name]; v.kind != "" {
 			parts = append(parts, slowValue{"string", name}.json()+":"+v.json())
 		}
 	}
-	return "{" + strings.Join(parts, ",") + "}\n"
+	switch members := strings.Join(parts, ","); {
+	case r.line == "":
+		return "{" + members + "}\n"
+	case members == "":
+		return r.line + "\n"
+	case strings.Contains(r.line, `"attrs":{`): // is the last member, and not empty
+		return strings.TrimSuffix(r.line, "}}") + "," + members + "}}\n"
+	default:
+		return strings.TrimSuffix(r.line, "}") + `,"attrs":{` + members + "}}\n"
+	}
 }
 
 // pipeMaker makes random pipes, as text and as slow stages.
@@ -416,6 +424,60 @@ func (m *pipeMaker) addSort() {
 	}
 	list := strings.Join(parts, ", ")
 	m.add("sort "+one(m.Rand, list, "by "+list, "by ("+list+")"), slowSort(names, descending))
+}
+
+const slowJSONNumber = `-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`
+
+// parsers are pipes and what they are as regular expressions.
+var parsers = []struct {
+	text, rx string
+	names    []string
+	number   []bool
+}{
+	{`"<p1> <p2> took <ms:number>"`, `(?s)^(.*?) (.*?) took (` + slowJSONNumber + `)`, []string{"p1", "p2", "ms"}, []bool{false, false, true}},
+	{`"job <id:number> <p1>"`, `(?s)^(?:[^j]|j[^o])*?job (` + slowJSONNumber + `) (.*)$`, []string{"id", "p1"}, []bool{true, false}},
+	{`"<_> <p1> "`, `(?s)^.*? (.*?) `, []string{"p1"}, []bool{false}},
+	{`"\"<p2>\""`, `(?s)^[^"]*"(.*?)"`, []string{"p2"}, []bool{false}},
+	{`~"code=(?P<id>\d+)|(?P<p1>[a-z]+) "`, `code=(\d+)|([a-z]+) `, []string{"id", "p1"}, []bool{false, false}},
+	{`~ "^(?P<p2>\S+)"`, `^(\S+)`, []string{"p2"}, []bool{false}},
+}
+
+func (m *pipeMaker) addParse() {
+	from := "msg"
+	text := "parse "
+	if !slices.Contains(m.names, "msg") || m.IntN(3) == 0 {
+		from = m.some(1)[0]
+		text += quoteName(from) + " "
+	}
+	p := one(m.Rand, parsers...)
+	rx := regexp.MustCompile(p.rx)
+	m.add(text+p.text, func(rows []slowRow) (out []slowRow) {
+		for _, r := range rows {
+			next := slowRow{line: r.line, fields: maps.Clone(r.fields), names: slices.Clone(r.names)}
+			v := r.fields[from]
+			found := rx.FindStringSubmatchIndex(v.text)
+			for i, name := range p.names {
+				if !slices.Contains(next.names, name) {
+					next.names = append(next.names, name)
+				}
+				if v.kind == "" || found == nil || found[2*i+2] < 0 {
+					continue
+				}
+				kind := "string"
+				if p.number[i] {
+					kind = "number"
+				}
+				next.fields[name] = slowValue{kind, v.text[found[2*i+2]:found[2*i+3]]}
+			}
+			out = append(out, next)
+		}
+		return out
+	})
+	for _, name := range p.names {
+		if !slices.Contains(m.names, name) {
+			m.names = append(m.names, name)
+		}
+	}
 }
 
 func (m *pipeMaker) addLimit() {
@@ -497,12 +559,12 @@ var lineFields = []string{"time", "level", "msg", "service", "took", "user", "ht
 
 // randomPipes makes up to four pipes.
 func randomPipes(r *rand.Rand) *pipeMaker {
-	m := &pipeMaker{Rand: r, names: lineFields}
+	m := &pipeMaker{Rand: r, names: slices.Clip(lineFields)}
 	for range 1 + r.IntN(4) {
 		if len(m.names) == 0 {
 			break
 		}
-		one(r, m.addFields, m.addSort, m.addLimit, m.addStats, m.addStats, m.addTop)()
+		one(r, m.addFields, m.addSort, m.addLimit, m.addStats, m.addStats, m.addTop, m.addParse)()
 	}
 	return m
 }
