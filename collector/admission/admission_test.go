@@ -2,6 +2,7 @@ package admission
 
 import (
 	"net/netip"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -121,32 +122,34 @@ func busy(turn *Turn, d time.Duration, stop chan struct{}) (used time.Duration) 
 	return used
 }
 
-// While 100 pieces of long work of one principal wait, a short one of another waits for a
-// slice at most.
+// While 100 pieces of long work of eight principals wait, a short piece of another waits for
+// a slice or two, and so do those that follow it: a request takes several turns.
 func TestShortWorkOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()
 		c.CPU.slots = 1
 		stop := make(chan struct{})
 		var all sync.WaitGroup
-		for range 100 {
+		for i := range 100 {
 			all.Go(func() {
 				var turn Turn
-				turn.Use(c.CPU, c.OfName("many"))
+				turn.Use(c.CPU, c.OfName(strconv.Itoa(i%8)))
 				busy(&turn, time.Hour, stop)
 			})
 		}
 		time.Sleep(time.Minute)
 		var turn Turn
 		turn.Use(c.CPU, c.OfName("one"))
-		for range 10 {
+		for i := range 40 {
 			begin := time.Now()
 			turn.Begin()
 			if waited := time.Since(begin); waited > 2*slice {
-				t.Errorf("it has waited %v", waited)
+				t.Errorf("piece %d has waited %v", i, waited)
 			}
-			turn.End()
-			time.Sleep(time.Second)
+			time.Sleep(slice / 2)
+			if turn.End(); i%4 == 3 {
+				time.Sleep(time.Second)
+			}
 		}
 		close(stop)
 		all.Wait()

@@ -205,6 +205,20 @@ func TestGarbageBound(t *testing.T) {
 	}
 }
 
+// The limit rises with what a collection has left, before the next one.
+func TestGarbageBoundFollows(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	t.Setenv("GOMEMLIMIT", "")
+	debug.SetMemoryLimit(math.MaxInt64)
+	defer boundGarbage(16 << 20)()
+	const held = 200 << 20
+	memory := make([]byte, held)
+	runtime.GC()
+	waitFor(t, "the limit leaves room for garbage", func() bool { return debug.SetMemoryLimit(-1) > held+garbageRoom(16<<20) })
+	runtime.KeepAlive(memory)
+}
+
 // What is in use is seen, and what was is seen no more.
 func TestMemoryUsed(t *testing.T) {
 	runtime.GC()
