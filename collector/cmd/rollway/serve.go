@@ -84,13 +84,19 @@ var serveFlags = []struct{ name, key, help string }{
 }
 
 func setupServe(flags *flag.FlagSet) action {
-	path := flags.String("config", "", "read settings from this YAML `FILE`")
-	values := make([]*string, len(serveFlags))
-	for i, f := range serveFlags {
-		values[i] = flags.String(f.name, "", f.help)
+	given := map[string]string{} // values by flag
+	keep := func(name, help string) {
+		flags.Func(name, help, func(text string) error {
+			given[name] = text
+			return nil
+		})
+	}
+	keep("config", "read settings from this YAML `FILE`")
+	for _, f := range serveFlags {
+		keep(f.name, f.help)
 	}
 	return func(c *call, _ []string) error {
-		settings := func() (config.Config, error) { return serveSettings(flags, *path, values) }
+		settings := func() (config.Config, error) { return serveSettings(given) }
 		cfg, err := settings()
 		if err != nil {
 			return sayConfigErrors(c, "serve", err)
@@ -99,27 +105,24 @@ func setupServe(flags *flag.FlagSet) action {
 	}
 }
 
-// serveSettings reads the file at path, if any, and applies the flags that were given.
-func serveSettings(flags *flag.FlagSet, path string, values []*string) (cfg config.Config, err error) {
+// serveSettings reads the file that the flags name, if any, and applies the others.
+func serveSettings(given map[string]string) (cfg config.Config, err error) {
 	cfg = config.Default()
-	if path != "" {
+	if path, ok := given["config"]; path != "" {
 		if cfg, err = config.Load(path); err != nil {
 			return cfg, err
 		}
+	} else if ok { // an unset variable must not mean the defaults, which admit everybody
+		return cfg, usagef("-config needs a FILE")
 	}
-	flags.Visit(func(given *flag.Flag) {
-		if given.Name == "config" && path == "" { // an unset variable must not mean the defaults, which admit everybody
-			err = usagef("-config needs a FILE")
-		}
-		for i, f := range serveFlags {
-			if f.name == given.Name && err == nil {
-				if wrong := cfg.Set(f.key, *values[i]); wrong != nil {
-					err = usagef("-%s: %v", f.name, wrong)
-				}
+	for _, f := range serveFlags {
+		if text, ok := given[f.name]; ok {
+			if err := cfg.Set(f.key, text); err != nil {
+				return cfg, usagef("-%s: %v", f.name, err)
 			}
 		}
-	})
-	return cfg, err
+	}
+	return cfg, nil
 }
 
 // hangup makes a running program read its files again. No system signal does on
