@@ -17,15 +17,6 @@ func eventsOf(e *receiver.Events) ledger.Events {
 	}}
 }
 
-// tenantsOf is eventsOf for each tenant.
-func tenantsOf(s *receiver.Stats) map[string]ledger.Events {
-	all := make(map[string]ledger.Events)
-	for tenant, e := range s.Tenants {
-		all[tenant] = eventsOf(&e)
-	}
-	return all
-}
-
 // ledgerTries is how often a ledger is taken again if events came meanwhile.
 const ledgerTries = 20
 
@@ -45,7 +36,15 @@ func (c *Collector) takeLedger() ledger.Ledger {
 	// The receiver counts what the journal has answered, so it is asked before
 	// and after: in between are the events that the journal may have more.
 	before := c.receiver.Stats()
-	sinks := c.ledgerOfSinks()
+	tenants := make(map[string]ledger.Events)
+	for tenant, e := range before.Tenants {
+		tenants[tenant] = eventsOf(&e)
+	}
+	var sinks []ledger.Sink
+	for _, r := range c.sinks {
+		s := r.Stats()
+		sinks = append(sinks, ledger.Sink{Name: s.Name, From: s.From, At: s.At, Cursor: s.Cursor, Delivered: s.Delivered, Dropped: s.Dropped})
+	}
 	j, r := c.journal.Stats(), c.journal.Recovery()
 	after := c.receiver.Stats()
 	for i := range sinks {
@@ -58,22 +57,13 @@ func (c *Collector) takeLedger() ledger.Ledger {
 	return ledger.Ledger{
 		DeadLetters: ledger.DeadLetters{Start: d.Start, Rejected: d.Rejected, Kept: d.Kept, Pending: d.Pending, Dropped: d.Dropped},
 		Account:     ledger.Account{Began: c.began, Taken: time.Now(), Events: eventsOf(&before.Events)},
-		Tenants:     tenantsOf(&before), Journal: c.journal.ID(),
+		Tenants:     tenants, Journal: c.journal.ID(),
 		InHand:       after.Stored + after.Duplicate + uint64(after.Storing) - before.Stored - before.Duplicate,
 		FirstAtStart: r.First, Start: r.Next, First: j.First, Next: j.Next,
 		Appended: j.Records, Repeated: j.DuplicateRecords, Deleted: j.DeletedRecords,
 		MaxKeys: c.config.Journal.MaxKeys, KeyAge: c.config.Journal.KeyAge,
 		Sinks: sinks,
 	}
-}
-
-func (c *Collector) ledgerOfSinks() []ledger.Sink {
-	var list []ledger.Sink
-	for _, r := range c.sinks {
-		s := r.Stats()
-		list = append(list, ledger.Sink{Name: s.Name, From: s.From, At: s.At, Cursor: s.Cursor, Delivered: s.Delivered, Dropped: s.Dropped})
-	}
-	return list
 }
 
 // leaveLedger keeps the last ledger for who looks at the folder later, once the

@@ -124,7 +124,6 @@ func (c *Collector) GRPCAddr() net.Addr {
 	return c.grpc.Addr()
 }
 
-// webListeners are those of HTTP and gRPC.
 func (c *Collector) webListeners() []net.Listener {
 	return slices.DeleteFunc([]net.Listener{c.http, c.grpc}, func(l net.Listener) bool { return l == nil })
 }

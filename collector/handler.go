@@ -113,20 +113,13 @@ const rejectedPath = "/api/rejected"
 // serveRejected shows who may read the dead letters of its tenant. To mark them as replayed
 // takes the right to write, too.
 func (c *Collector) serveRejected(w http.ResponseWriter, r *http.Request) {
-	right := access.Read
 	if r.Method == http.MethodPost {
-		right = access.Write
+		if _, err := c.state.Load().identify(r, access.Write); err != nil {
+			writeRefusal(w, err)
+			return
+		}
 	}
-	token, err := c.state.Load().identify(r, right)
-	if err != nil {
-		writeRefusal(w, err)
-		return
-	}
-	tenant := ""
-	if token != nil {
-		tenant = token.Tenant()
-	}
-	c.api.ServeRejected(w, r, c.rejected, tenant)
+	c.api.ServeRejected(w, r, c.rejected, tenantOf(r))
 }
 
 func (c *Collector) serveReady(w http.ResponseWriter, _ *http.Request) {

@@ -96,7 +96,6 @@ func (c *Collector) openRejected() (err error) {
 	return err
 }
 
-// receiveOptions are the receiver's.
 func (c *Collector) receiveOptions() receiver.Options {
 	limits, timeouts := &c.config.Limits, &c.config.Timeouts
 	o := receiver.Options{
@@ -147,7 +146,6 @@ func isProbe(r *http.Request) bool {
 	return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/metrics"
 }
 
-// openServer makes the HTTP server.
 func (c *Collector) openServer() {
 	errorLog := slog.NewLogLogger(c.log.Handler(), slog.LevelWarn)
 	c.server = httpserver.New(httpserver.Options{

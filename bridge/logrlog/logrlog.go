@@ -121,7 +121,6 @@ func (s *sink) WithAttrs(attrs []slog.Attr) logr.SlogSink {
 
 func (s *sink) WithGroup(name string) logr.SlogSink { return &sink{s.Options, s.log.WithGroup(name)} }
 
-// appendAttrs appends an attribute for each key and value.
 func appendAttrs(dst []slog.Attr, list []any) []slog.Attr {
 	for len(list) > 1 {
 		key, ok := list[0].(string)

@@ -116,7 +116,6 @@ func (w *Writer) loggerFor(e *entry) log.Logger {
 	return l
 }
 
-// add adds one member of the line.
 func (e *entry) add(kv attribute.KeyValue) {
 	switch {
 	case kv.Value.Type() == attribute.STRING && e.addString(string(kv.Key), kv.Value.AsString()):
@@ -171,7 +170,6 @@ func (e *entry) addString(key, s string) bool {
 	return err == nil
 }
 
-// addError adds an error with details.
 func (e *entry) addError(members []attribute.KeyValue) {
 	names := map[attribute.Key]attribute.Key{"msg": keyMessage, "type": keyType, "stack": keyStack}
 	var rest []attribute.KeyValue

@@ -17,7 +17,6 @@ func newBlock(file string, n *yaml.Node) *Block {
 	return &Block{File: file, Node: n}
 }
 
-// findAlias returns an alias in n, or nil.
 func findAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n
@@ -30,7 +29,6 @@ func findAlias(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// uncommented returns a copy of n without comments.
 func uncommented(n *yaml.Node) *yaml.Node {
 	c := *n
 	c.HeadComment, c.LineComment, c.FootComment = "", "", ""

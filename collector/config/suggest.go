@@ -13,10 +13,11 @@ func suggestion(section, name string) string {
 	plain := strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(name))
 	known := knownKeys()
 	i := slices.IndexFunc(known, func(key string) bool { return key == plain || strings.HasSuffix(key, "."+plain) })
-	best := ""
+	best := Nearest(join(section, name), known)
 	if i >= 0 {
 		best = known[i]
-	} else if best = Nearest(join(section, name), known); best == "" {
+	}
+	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s?", best)

@@ -147,7 +147,6 @@ func (p *printer) print(name string) error {
 	return nil
 }
 
-// segment prints the lines of one segment file.
 func (p *printer) segment(name string, kind recordlog.Kind) error {
 	err := p.frames(name, func(f func(journal.Frame) error) error { return journal.EachFrameOf(name, kind, f) })
 	if err != nil {

@@ -210,7 +210,6 @@ func (o *observation) judge(c plan.Capacity, fixed bool) {
 	advise(true, "The rate is a mean over %v. If the busiest second has more, give that as -rate.", o.Elapsed.Round(time.Millisecond))
 }
 
-// text formats o for people.
 func (o *observation) text() string {
 	var t sheet
 	w, s := o.Workload, o.Stats

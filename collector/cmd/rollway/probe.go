@@ -66,7 +66,6 @@ func setupProbe(flags *flag.FlagSet) action {
 	}
 }
 
-// probeText formats the report for people.
 func probeText(r *probe.Report) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

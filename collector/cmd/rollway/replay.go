@@ -61,7 +61,6 @@ Examples:
 	setup: setupReplay,
 }
 
-// replayOptions are the flags of replay.
 type replayOptions struct {
 	filter      deadletter.Filter
 	mark, again bool
@@ -200,7 +199,6 @@ func (r *replayer) markAt(ctx context.Context, ids []string) error {
 	return resp.Body.Close()
 }
 
-// files sends the dead letters of a file or a folder.
 func (r *replayer) files(ctx context.Context, name string) error {
 	paths := []string{name}
 	if path, err := filepath.EvalSymlinks(name); err == nil {

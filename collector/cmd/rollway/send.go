@@ -48,7 +48,6 @@ Examples:
 	setup: setupSend,
 }
 
-// sendOptions are the flags of send.
 type sendOptions struct {
 	service  string
 	attrs    attrList

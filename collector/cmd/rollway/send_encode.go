@@ -11,7 +11,6 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// An encoder turns lines into events.
 type encoder struct {
 	service string
 	attrs   attrList
@@ -97,7 +96,6 @@ func (e *encoder) appendObject(dst, object []byte) []byte {
 	return append(dst, '}')
 }
 
-// topNames lists the keys of object.
 func topNames(object []byte) (names []string, err error) {
 	d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	err = members(d, func(name string) error {

@@ -253,7 +253,6 @@ func (in *input) tail(end int64) (string, error) {
 	return sum, err
 }
 
-// countingReader counts the bytes read.
 type countingReader struct {
 	r io.Reader
 	n int64

@@ -192,7 +192,6 @@ func onHangup(again <-chan os.Signal, f func()) (stop func()) {
 	})
 }
 
-// reload reads the configuration of col again.
 func reload(col *collector.Collector, settings func() (config.Config, error), log *slog.Logger) {
 	cfg, err := settings()
 	if err == nil {

@@ -110,7 +110,6 @@ func (l *statusLine) show(text func() string) {
 	l.shown = n
 }
 
-// clear clears the line.
 func (l *statusLine) clear() {
 	if l.shown > 0 {
 		fmt.Fprintf(l.w, "\r%s\r", strings.Repeat(" ", l.shown))

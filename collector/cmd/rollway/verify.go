@@ -108,7 +108,6 @@ func (v *verifyFlags) run(c *call, names []string) error {
 	return errSaid
 }
 
-// check reads one file or folder.
 func (v *verifyFlags) check(name string) (r report, err error) {
 	s, err := identify(name)
 	switch {
@@ -138,7 +137,6 @@ func (v *verifyFlags) check(name string) (r report, err error) {
 	return r, err
 }
 
-// find adds what was found.
 func (v *verifyFlags) find(r *report, list []recordlog.Finding) {
 	for _, f := range list {
 		r.add(true, !f.Harmless() || v.closed && f.Kind == recordlog.TornTail, "%v", f)

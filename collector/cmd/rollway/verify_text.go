@@ -58,7 +58,6 @@ type textCheck struct {
 	tail         int64 // bytes after the last line end
 }
 
-// checkText checks a file of text.
 func (v *verifyFlags) checkText(name string) (report, error) {
 	text, err := openLog(name)
 	if err != nil {
