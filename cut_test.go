@@ -126,6 +126,9 @@ func TestCutKeepsWhatFits(t *testing.T) {
 				"a value in a group": {func(l *Logger) {
 					l.WithGroup("g").Info(t.Context(), "short", slog.Group("h", slog.Any("ints", slices.Repeat(ints, 1+maxLine/5000)), slog.Int("in", 3)), slog.Int("after", 2))
 				}, false, []string{"short", "after", "g.h.ints", "left_out", "in"}},
+				"a text that is not UTF-8": {func(l *Logger) {
+					l.Info(t.Context(), "short", slog.String("text", "begin"+strings.Repeat("\x80", maxLine)), slog.Int("after", 2))
+				}, true, []string{"short", "begin\uFFFD", "…", "after"}},
 				"of With": {func(l *Logger) {
 					l.With(slog.String("text", long), slog.Any("ints", slices.Repeat(ints, 1+maxLine/5000)), slog.String("service", long)).Info(t.Context(), "short", slog.Int("after", 2))
 				}, true, []string{"short", "after", "text", "é", "…", "ints"}},

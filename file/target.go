@@ -121,14 +121,10 @@ func appending(exclusive bool) int {
 }
 
 func (t target) measure() int64 {
-	if !t.regular {
-		return 0
+	if info, err := t.f.Stat(); err == nil && t.regular {
+		return info.Size()
 	}
-	info, err := t.f.Stat()
-	if err != nil {
-		return 0
-	}
-	return info.Size()
+	return 0
 }
 
 func (t target) close() error {

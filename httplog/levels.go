@@ -31,12 +31,11 @@ func LevelHandler(v *rollway.Levels) http.Handler {
 		switch r.Method {
 		case http.MethodGet, http.MethodHead:
 		case http.MethodPut, http.MethodPost:
-			err := origins.Check(r)
-			if err != nil {
-				http.Error(w, "set levels: "+err.Error(), http.StatusForbidden)
-				return
+			status, err := http.StatusForbidden, origins.Check(r)
+			if err == nil {
+				status, err = setLevels(v, http.MaxBytesReader(w, r.Body, maxRules))
 			}
-			if status, err := setLevels(v, http.MaxBytesReader(w, r.Body, maxRules)); err != nil {
+			if err != nil {
 				http.Error(w, "set levels: "+err.Error(), status)
 				return
 			}

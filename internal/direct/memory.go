@@ -42,6 +42,4 @@ func (s *MemorySet) Free() error {
 
 func address(b []byte) int { return int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-func aligned(b []byte, align int) bool {
-	return address(b)&(align-1) == 0
-}
+func aligned(b []byte, align int) bool { return address(b)&(align-1) == 0 }

@@ -4,7 +4,6 @@ package disk
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"syscall"
 )
@@ -13,14 +12,3 @@ import (
 func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) }
 
 var openFile = os.OpenFile
-
-const (
-	nonBlock = 0
-	noFollow = 0
-)
-
-func nameless(*os.File) bool { return false }
-
-func refuseOwner(string, fs.FileInfo, bool) error { return nil } // files have no owners here
-
-func setBlocking(*os.File) error { return nil }

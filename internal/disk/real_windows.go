@@ -30,17 +30,6 @@ func openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return f, errors.Join(err, root.Close())
 }
 
-const (
-	nonBlock = 0
-	noFollow = 0
-)
-
-func nameless(*os.File) bool { return false }
-
-func refuseOwner(string, fs.FileInfo, bool) error { return nil } // files have no owners here
-
-func setBlocking(*os.File) error { return nil }
-
 var lockFileEx = syscall.NewLazyDLL("kernel32.dll").NewProc("LockFileEx")
 
 // Unlock leaves the lock to the closing of the file, which no child has.

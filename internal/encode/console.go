@@ -60,9 +60,9 @@ func (t *textLine) clock(at time.Time) {
 // appendConsoleMessage appends a message. It is quoted if it contains an equals sign,
 // since it could be mistaken for an attribute, or if it begins a line with a space,
 // since that could be mistaken for a line below a record.
-func appendConsoleMessage(dst []byte, msg string, first bool) []byte {
+func (f *Format) appendConsoleMessage(dst []byte, msg string, first bool) []byte {
 	if strings.IndexByte(msg, '=') >= 0 || first && (msg == "" || msg[0] == ' ') {
-		return appendConsoleWord(dst, msg)
+		return f.appendWord(dst, msg)
 	}
 	return appendPrintable(dst, msg, escapeBare)
 }

@@ -64,7 +64,7 @@ func (f *Format) shorten(dst []byte, start int, s *Scratch, logger, ctx *Scope, 
 // cutEnd cuts the line from start on at MaxLine, wherever that is.
 func (f *Format) cutEnd(dst []byte, start int) []byte {
 	if len(dst)-start > f.MaxLine {
-		dst = append(dst[:start+lastRuneStart(dst[start:start+f.MaxLine-1])], '\n')
+		dst = append(dst[:start+runeStart(bytesAsString(dst[start:]), f.MaxLine-1)], '\n')
 	}
 	return dst
 }
@@ -305,13 +305,15 @@ func (f *Format) printedLen(s string, style escapeStyle) int {
 }
 
 // runeStart returns the length of the longest prefix of s that has at most n bytes
-// and no partial rune.
+// and no partial rune. What is not UTF-8 may end anywhere.
 func runeStart(s string, n int) int {
 	if n >= len(s) {
 		return len(s)
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
+	for end := n; end >= 0 && end > n-utf8.UTFMax; end-- {
+		if utf8.RuneStart(s[end]) {
+			return end
+		}
 	}
 	return max(n, 0)
 }
@@ -322,18 +324,4 @@ func Shorten(s string, n int) string {
 		return s
 	}
 	return s[:runeStart(s, n-len(ellipsis))] + ellipsis
-}
-
-// lastRuneStart returns the length of p without a partial rune at its end.
-func lastRuneStart(p []byte) int {
-	n := len(p)
-	for i := n - 1; i >= 0 && i >= n-utf8.UTFMax; i-- {
-		if utf8.RuneStart(p[i]) {
-			if utf8.FullRune(p[i:]) {
-				return n
-			}
-			return i
-		}
-	}
-	return n
 }

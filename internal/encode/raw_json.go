@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -62,11 +63,7 @@ func appendCompact(dst, raw []byte) []byte {
 // hold it.
 func appendCompactNumber(dst, number []byte) []byte {
 	const harmless = 300 // digits without an exponent
-	exponent := false
-	for _, c := range number {
-		exponent = exponent || c == 'e' || c == 'E'
-	}
-	if exponent || len(number) > harmless {
+	if len(number) > harmless || bytes.ContainsAny(number, "eE") {
 		if _, err := strconv.ParseFloat(bytesAsString(number), 64); err != nil {
 			return append(append(append(dst, '"'), number...), '"')
 		}

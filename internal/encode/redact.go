@@ -14,8 +14,7 @@ import (
 
 // Redactor hides values before a Format sees them. It is immutable.
 type Redactor struct {
-	any         []string   // patterns of a single key, in lower case
-	paths       [][]string // patterns of a path from the top, in lower case
+	keys        [][]string // patterns of a key anywhere, or of a path from the top, in lower case
 	patterns    []*regexp.Regexp
 	replacement string
 	depth       int // LogValuers that led here: what one returns may wrap itself
@@ -37,11 +36,7 @@ func NewRedactor(keys []string, patterns []*regexp.Regexp, replacement string) (
 				return nil, fmt.Errorf("Keys: %q is not a path of keys: give parts without an open [, separated by dots", key)
 			}
 		}
-		if len(parts) == 1 {
-			rd.any = append(rd.any, parts[0])
-		} else {
-			rd.paths = append(rd.paths, parts)
-		}
+		rd.keys = append(rd.keys, parts)
 	}
 	return rd, nil
 }
@@ -55,24 +50,16 @@ func (rd *Redactor) hides(above []string, key string) bool {
 	for i := range parts {
 		parts[i] = matchable(parts[i])
 	}
-	for _, p := range rd.any {
-		if ok, _ := path.Match(p, parts[len(parts)-1]); ok {
-			return true
+	return slices.ContainsFunc(rd.keys, func(pattern []string) bool {
+		of := parts
+		if len(pattern) == 1 {
+			of = parts[len(parts)-1:]
 		}
-	}
-next:
-	for _, pattern := range rd.paths {
-		if len(pattern) != len(parts) {
-			continue
-		}
-		for i, p := range pattern {
-			if ok, _ := path.Match(p, parts[i]); !ok {
-				continue next
-			}
-		}
-		return true
-	}
-	return false
+		return slices.EqualFunc(pattern, of, func(p, part string) bool {
+			ok, _ := path.Match(p, part)
+			return ok
+		})
+	})
 }
 
 // matchable returns s in lower case and without slashes, which path.Match treats

@@ -70,22 +70,15 @@ var slotKeys = [numSlots]string{
 
 // slotNamed returns the slot of that name which attributes may fill, or noSlot.
 func slotNamed(key string) int {
-	switch len(key) {
-	case 5:
-		if key == "error" {
-			return slotError
-		}
-	case 7:
-		if key == "service" {
-			return slotService
-		}
-		if key == "span_id" {
-			return slotSpanID
-		}
-	case 8:
-		if key == "trace_id" {
-			return slotTraceID
-		}
+	switch key {
+	case "service":
+		return slotService
+	case "trace_id":
+		return slotTraceID
+	case "span_id":
+		return slotSpanID
+	case "error":
+		return slotError
 	}
 	return noSlot
 }
@@ -277,7 +270,7 @@ func (sc Scope) WithName(f *Format, name string) Scope {
 	case Console:
 		name = f.consoleName(name)
 	case Logfmt:
-		name = string(appendLogfmtWord(nil, name))
+		name = string(f.appendWord(nil, name))
 	}
 	sc.slots[slotLogger] = name
 	sc.joinHead()
@@ -288,10 +281,10 @@ func (sc Scope) WithName(f *Format, name string) Scope {
 func (f *Format) consoleName(name string) string {
 	for i := range f.fields {
 		if field := &f.fields[i]; field.what == slotLogger && !f.bare(field) {
-			return string(appendConsoleWord(nil, name))
+			return string(f.appendWord(nil, name))
 		}
 	}
-	return string(appendConsoleMessage(nil, name, true))
+	return string(f.appendConsoleMessage(nil, name, true))
 }
 
 // joinHead sets head and set from slots.

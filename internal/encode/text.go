@@ -202,7 +202,7 @@ func (t *textLine) message(field *layoutField, msg string) {
 		return
 	}
 	t.separate()
-	t.dst = appendConsoleMessage(t.dst, msg, len(t.dst) == t.start)
+	t.dst = t.f.appendConsoleMessage(t.dst, msg, len(t.dst) == t.start)
 }
 
 // slot appends a slot, if it is set. The value nearest to the call wins: its

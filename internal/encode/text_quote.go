@@ -165,23 +165,17 @@ func appendLogfmtKey(dst []byte, key string) []byte {
 	return dst
 }
 
-// appendLogfmtWord appends s, as a JSON string if it is empty or contains a space, a
-// quote, a backslash, an equals sign or anything that is not printable.
-func appendLogfmtWord(dst []byte, s string) []byte {
+// appendWord appends s, in quotes if it is empty or contains a space, a quote, a
+// backslash, an equals sign or anything that is not printable: in logfmt as a JSON string.
+func (f *Format) appendWord(dst []byte, s string) []byte {
 	if s != "" && isPlain(s) {
 		return append(dst, s...)
 	}
-	dst = append(dst, '"')
-	dst = appendPrintable(dst, s, escapeJSON)
-	return append(dst, '"')
-}
-
-// appendConsoleWord appends s, in double quotes if appendLogfmtWord quotes it.
-func appendConsoleWord(dst []byte, s string) []byte {
-	if s != "" && isPlain(s) {
-		return append(dst, s...)
+	style := escapeGo
+	if f.Kind == Logfmt {
+		style = escapeJSON
 	}
 	dst = append(dst, '"')
-	dst = appendPrintable(dst, s, escapeGo)
+	dst = appendPrintable(dst, s, style)
 	return append(dst, '"')
 }

@@ -41,11 +41,16 @@ func (t *textLine) value(key string, v slog.Value) {
 	case slog.KindBool:
 		t.dst = strconv.AppendBool(t.dst, v.Bool())
 	case slog.KindDuration:
-		t.durationValue(v.Duration())
+		if t.f.Unit == 0 {
+			t.dst = append(t.dst, v.Duration().String()...)
+		} else {
+			t.dst = t.f.appendDuration(t.dst, v.Duration())
+		}
 	case slog.KindTime:
 		t.timeValue(v.Time())
 	case slog.KindGroup: // only in a slot
-		t.jsonValue(v)
+		t.json = t.f.appendJSONValue(t.json[:0], v, 0)
+		t.fromJSON()
 	default:
 		t.any(key, v.Any())
 	}
@@ -60,13 +65,7 @@ func (t *textLine) float(f float64) {
 	t.dst = jsonline.AppendFloat(t.dst, f)
 }
 
-func (t *textLine) word(s string) {
-	if t.f.Kind == Logfmt {
-		t.dst = appendLogfmtWord(t.dst, s)
-	} else {
-		t.dst = appendConsoleWord(t.dst, s)
-	}
-}
+func (t *textLine) word(s string) { t.dst = t.f.appendWord(t.dst, s) }
 
 // requote quotes what was appended from mark on, if necessary.
 func (t *textLine) requote(mark int) {
@@ -77,25 +76,13 @@ func (t *textLine) requote(mark int) {
 	}
 }
 
-func (t *textLine) durationValue(d time.Duration) {
-	if t.f.Unit == 0 {
-		t.dst = append(t.dst, d.String()...)
-		return
-	}
-	t.dst = t.f.appendDuration(t.dst, d)
-}
-
 func (t *textLine) timeValue(v time.Time) {
 	f := t.f
-	switch f.Time {
-	case UnixSeconds, UnixMilli, UnixNano:
+	switch {
+	case f.Time == UnixSeconds, f.Time == UnixMilli, f.Time == UnixNano:
 		t.dst = f.appendTimeValue(t.dst, v)
-	case RFC3339Nano:
-		if f.Location == nil {
-			t.dst = jsonline.AppendTime(t.dst, v)
-			return
-		}
-		fallthrough
+	case f.Time == RFC3339Nano && f.Location == nil:
+		t.dst = jsonline.AppendTime(t.dst, v)
 	default:
 		mark := len(t.dst)
 		t.dst = f.appendLayoutTime(t.dst, v)
@@ -140,12 +127,6 @@ func (t *textLine) any(key string, value any) {
 	}
 	// As JSON: the encoder ends if a value contains itself; package fmt would not.
 	t.json = t.f.appendJSONAny(t.json[:0], value, 0)
-	t.fromJSON()
-}
-
-// jsonValue appends a value in its JSON form.
-func (t *textLine) jsonValue(v slog.Value) {
-	t.json = t.f.appendJSONValue(t.json[:0], v, 0)
 	t.fromJSON()
 }
 

@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -76,12 +77,7 @@ func (f *Format) appendLayoutTime(dst []byte, t time.Time) []byte {
 	return f.inYears(t).AppendFormat(dst, f.timeLayout())
 }
 
-func (f *Format) zone() *time.Location {
-	if f.Location == nil {
-		return time.UTC
-	}
-	return f.Location
-}
+func (f *Format) zone() *time.Location { return cmp.Or(f.Location, time.UTC) }
 
 func (f *Format) timeLayout() string {
 	switch f.Time {
