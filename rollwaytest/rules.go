@@ -204,8 +204,7 @@ func (su *suite) shutdown(t *testing.T) {
 
 func checkLedger(t *testing.T, su *suite) {
 	producers, n := 4, su.some(300)
-	_, errs := su.produce(producers, n, func(int) { su.Ledger().Check(t) }) // amid the Writes of the others
-	noError(t, "Write", errors.Join(errs...))
+	su.produceAll(t, producers, n, func(int) { su.Ledger().Check(t) }) // amid the Writes of the others
 	if l := su.Ledger(); l.Accepted != uint64(producers*n) {
 		t.Errorf("ledger: accepted %d before Flush, want %d", l.Accepted, producers*n)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/internal/backoff"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/slab"
 )
@@ -238,10 +239,7 @@ func (d *demo) produce(ctx context.Context, log *rollway.Logger) {
 // the demo goes on. A line that is late does not delay the schedule.
 func (d *demo) due(ctx context.Context, start time.Time, n int) bool {
 	if d.rate > 0 {
-		select {
-		case <-time.After(time.Until(start.Add(time.Duration(float64(n) / float64(d.rate) * float64(time.Second))))):
-		case <-ctx.Done():
-		}
+		backoff.Sleep(ctx, time.Until(start.Add(time.Duration(float64(n)/float64(d.rate)*float64(time.Second)))))
 	}
 	return ctx.Err() == nil
 }

@@ -22,6 +22,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -68,15 +69,10 @@ func (c *call) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\
 // tell writes to a standard stream and waits for at most a second: a pipe that nobody
 // reads must not stop a service.
 func tell(to io.Writer, format string, args ...any) {
-	text, done := fmt.Sprintf(format, args...), make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = io.WriteString(to, text)
-	}()
-	select {
-	case <-done:
-	case <-time.After(time.Second):
-	}
+	text := fmt.Sprintf(format, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, _ = await(ctx, func() (int, error) { return io.WriteString(to, text) })
 }
 
 // commands returns the commands in the order of the overview. It is a function because

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/internal/backoff"
 	"github.com/rollway/rollway/internal/plan"
 	"github.com/rollway/rollway/slab"
 )
@@ -38,12 +39,8 @@ func (p *planFlags) observe(ctx context.Context) (*observation, error) {
 		return nil, err
 	}
 	began, saved := time.Now(), len(p.from) == 2
-	if !saved {
-		select {
-		case <-time.After(p.interval):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	if !saved && !backoff.Sleep(ctx, p.interval) {
+		return nil, ctx.Err()
 	}
 	s, name, err := p.read(ctx, last)
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/internal/backoff"
 )
 
 var tailCommand = &command{
@@ -97,10 +99,7 @@ func (f *follower) run(ctx context.Context) error {
 		case began:
 			f.call.say("%v; connecting again", lost)
 		}
-		select {
-		case <-time.After(f.retry):
-		case <-ctx.Done():
-		}
+		backoff.Sleep(ctx, f.retry)
 	}
 }
 
