@@ -110,8 +110,13 @@ func (c *Collector) logFinding(f journal.Finding) { c.log.Warn("journal: "+f.Str
 // Addr is where HTTP is served.
 func (c *Collector) Addr() net.Addr { return c.http.Addr() }
 
-// Secure reports whether HTTP is served by TLS.
-func (c *Collector) Secure() bool { return c.state.Load().tls != nil }
+// Scheme is that of its URLs: https if HTTP is served by TLS.
+func (c *Collector) Scheme() string {
+	if c.state.Load().tls != nil {
+		return "https"
+	}
+	return "http"
+}
 
 // Recovery says what New found in the journal.
 func (c *Collector) Recovery() journal.Recovery { return c.journal.Recovery() }

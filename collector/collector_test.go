@@ -104,7 +104,7 @@ func TestEndpoints(t *testing.T) {
 	if code, _, body := r.do(t, "HEAD", "/healthz", ""); code != 200 || body != "" {
 		t.Errorf("HEAD /healthz: %d %q", code, body)
 	}
-	if r.Secure() { // also once net/http has made a place for TLS in its server
+	if r.Scheme() == "https" { // also once net/http has made a place for TLS in its server
 		t.Error("plain HTTP is taken for TLS")
 	}
 	if err := r.stop(); err != nil {

@@ -145,8 +145,8 @@ func (c *Collector) serveIndex(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(&b, "  POST %-28s  %s\n", forPeople.Replace(d.Path), d.Does)
 		}
 	}
-	host := c.Addr()
-	fmt.Fprintf(&b, "\nSend a line, and find it:\n\n  curl -d '{\"level\":\"info\",\"msg\":\"hello\"}' http://%s/api/logs\n  curl 'http://%s/api/query?q=hello'\n", host, host)
+	url := c.Scheme() + "://" + c.Addr().String()
+	fmt.Fprintf(&b, "\nSend a line, and find it:\n\n  curl -d '{\"level\":\"info\",\"msg\":\"hello\"}' %s/api/logs\n  curl '%s/api/query?q=hello'\n", url, url)
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")

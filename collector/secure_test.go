@@ -383,6 +383,9 @@ func TestMutualTLS(t *testing.T) {
 	if code, _, got := r.ask(t, clientOf(trusts), "POST", "/api/logs", "", `{"msg":"hello"}`); code != 200 {
 		t.Errorf("%d %s", code, got)
 	}
+	if _, _, got := r.ask(t, clientOf(trusts), "GET", "/", "", ""); !strings.Contains(got, "' https://"+r.Addr().String()+"/api/logs\n") {
+		t.Errorf("the page of endpoints: %s", got)
+	}
 	old := clientOf(&tls.Config{RootCAs: a.pool, Certificates: pair(a), MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10})
 	if _, err := old.Get(r.url + "/healthz"); err == nil {
 		t.Error("TLS 1.1 is spoken")

@@ -121,9 +121,9 @@ func (cl *client) do(ctx context.Context, method, path string, header http.Heade
 	return resp, nil
 }
 
-// keepToken removes the token from a redirect to another host.
+// keepToken removes the token from a redirect to another host, or out of TLS.
 func keepToken(req *http.Request, via []*http.Request) error {
-	if req.URL.Host != via[0].URL.Host {
+	if first := via[0].URL; req.URL.Host != first.Host || first.Scheme == "https" && req.URL.Scheme != "https" {
 		req.Header.Del("Authorization")
 	}
 	if len(via) >= 10 {

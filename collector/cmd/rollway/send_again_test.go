@@ -132,7 +132,7 @@ func TestSendCutHealth(t *testing.T) {
 	cli(t, "", "send", "-addr", front.URL, "-state", dir, path).want(t, 0, "read the answer of "+front.URL+"/healthz", "sent 1 line")
 }
 
-// A redirect to another host does not get the token.
+// A redirect to another host, or out of TLS, does not get the token.
 func TestTokenStaysWithItsHost(t *testing.T) {
 	t.Setenv(tokenEnv, "secret")
 	var got []string
@@ -152,5 +152,24 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 	cli(t, "", "query", "-addr", own.URL).want(t, 0)
 	if want := []string{"Bearer secret", "Bearer secret", ""}; !slices.Equal(got, want) {
 		t.Errorf("requests with %q, want %q", got, want)
+	}
+	request := func(url string) *http.Request {
+		r := httptest.NewRequest(http.MethodGet, url, nil)
+		r.Header.Set("Authorization", "Bearer secret")
+		return r
+	}
+	for _, tt := range []struct {
+		from, to string
+		keeps    bool
+	}{
+		{"https", "https", true},
+		{"https", "http", false},
+		{"http", "https", true},
+	} {
+		next := request(tt.to + "://own:4318/again")
+		err := keepToken(next, []*http.Request{request(tt.from + "://own:4318/")})
+		if err != nil || (next.Header.Get("Authorization") != "") != tt.keeps {
+			t.Errorf("from %s to %s: %v, %q", tt.from, tt.to, err, next.Header)
+		}
 	}
 }

@@ -237,11 +237,7 @@ func colorWanted() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM"
 // banner describes the running collector: its addresses, its data, and first steps.
 func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string {
 	var b strings.Builder
-	scheme := "http://"
-	if col.Secure() {
-		scheme = "https://"
-	}
-	base := scheme + dialable(col.Addr())
+	base := col.Scheme() + "://" + dialable(col.Addr())
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-9s  %s\n", name, fmt.Sprintf(format, args...))
 	}

@@ -63,11 +63,7 @@ func Run(t testing.TB, change func(*config.Config)) *Server {
 			t.Errorf("the ledger does not close: %+v", r)
 		}
 	})
-	url := "http://" + c.Addr().String()
-	if c.Secure() {
-		url = "https://" + c.Addr().String()
-	}
-	return &Server{c, url, http.DefaultClient}
+	return &Server{c, c.Scheme() + "://" + c.Addr().String(), http.DefaultClient}
 }
 
 // Lines returns the lines that are stored, in their order.
