@@ -59,6 +59,9 @@ func (r *Receiver) readBody(w *workspace, req *http.Request, declared, usual str
 
 // unpack reads the rest of the body, of size bytes or -1, into w.buf.
 func (r *Receiver) unpack(w *workspace, c coding, size int64) failure {
+	if n := w.announced(c, size); n > r.opts.MaxUnpacked {
+		return r.overUnpacked(w, n)
+	}
 	switch c {
 	case asSent:
 		return r.fill(w, c, w.peek, size)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 )
 
@@ -180,8 +181,8 @@ func (s *packets) storePart(p *part) {
 	}
 }
 
-// storeFrom stores the datagrams of a part from next on; where that fails the events that
-// wait to be stored count as failed.
+// storeFrom stores the datagrams of a part from next on. After a panic the events that wait
+// to be stored count as failed, and the datagram that was being read as rejected.
 func (s *packets) storeFrom(p *part, next *int) {
 	defer func() {
 		cause := recover()
@@ -192,6 +193,10 @@ func (s *packets) storeFrom(p *part, next *int) {
 		s.r.count.add(func(s *Stats) { s.Panics++ })
 		s.space.turn.End()
 		s.fail()
+		if s.space.chunk.batcher != nil { // it was being read
+			s.space.chunk = Chunk{}
+			s.r.count.reject(s.space, normalize.ReasonSyntax)
+		}
 		s.space.batch.Reset()
 	}()
 	for *next < len(p.list) {

@@ -199,7 +199,8 @@ func (p panics) DecodePacket(c *Chunk) {
 	p.perDatagram.DecodePacket(c)
 }
 
-// What arrived together with a datagram that fails is stored.
+// After a datagram that fails the next ones are stored. It counts as rejected, and what
+// waited to be stored as failed.
 func TestPacketsAfterOneThatFails(t *testing.T) {
 	m := &memory{}
 	r := newReceiver(t, m, Options{})
@@ -210,7 +211,7 @@ func TestPacketsAfterOneThatFails(t *testing.T) {
 		p.list = append(p.list, datagram{end: len(p.data)})
 	}
 	s.storePart(&p)
-	if stats := r.Stats(); m.count() != 1 || stats.Failed != 1 || stats.Panics != 2 {
+	if stats := r.Stats(); m.count() != 1 || stats.Failed != 1 || stats.Panics != 2 || stats.Rejected[normalize.ReasonSyntax] != 2 || stats.Received != 4 {
 		t.Errorf("%d are stored: %+v", m.count(), stats)
 	}
 }

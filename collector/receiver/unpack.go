@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 
 	"github.com/andybalholm/brotli"
@@ -109,6 +110,27 @@ func (r *endReader) Read(p []byte) (int, error) {
 		return n, r.next()
 	}
 	return n, errors.New("there are bytes after its end")
+}
+
+// announced returns how many bytes a body says at its beginning that it unpacks to; below 0:
+// it does not say so. size is its own length, or -1.
+func (w *workspace) announced(c coding, size int64) int64 {
+	switch c {
+	case asSent:
+		return size
+	case inSnappy:
+		head, _ := w.peek.Peek(binary.MaxVarintLen32)
+		if n, err := snappy.DecodedLen(head); err == nil {
+			return int64(n)
+		}
+	case inZstd:
+		var h zstd.Header
+		head, _ := w.peek.Peek(zstd.HeaderMaxSize)
+		if h.Decode(head) == nil && h.HasFCS {
+			return int64(min(h.FrameContentSize, math.MaxInt64))
+		}
+	}
+	return -1
 }
 
 // unpackWhole unpacks w.packed, of a coding that tells in advance how much memory

@@ -168,6 +168,38 @@ func TestBombsOfEveryCoding(t *testing.T) {
 	}
 }
 
+// A body that says at its beginning that it is too large is refused before the rest of it is
+// read.
+func TestAnnouncedTooLarge(t *testing.T) {
+	r := newReceiver(t, &memory{}, Options{MaxUnpacked: 1000, MaxBody: 2000})
+	for name, c := range map[string]struct {
+		length       int64
+		coding, head string
+		handler      http.Handler
+	}{
+		"a length over MaxBody":      {2001, "", "", r},
+		"a length over MaxUnpacked":  {1001, "", "{", r},
+		"snappy":                     {100, "snappy", "\xe9\x07\xf0\x10\x11", r},
+		"snappy, of any length":      {-1, "snappy", "\xe9\x07\xf0\x10\x11", r},
+		"zstd":                       {100, "zstd", zstdMagic + "\xe0\xe9\x03\x00\x00\x00\x00\x00\x00\x10", r},
+		"a message over MaxBody":     {-1, "", "\x00\x00\x00\x07\xd1", r.GRPC(plain{})},
+		"a message over MaxUnpacked": {-1, "", "\x00\x00\x00\x03\xe9{", r.GRPC(plain{})},
+		"a message in snappy":        {-1, "snappy", "\x01\x00\x00\x00\x64\xe9\x07\xf0\x10\x11", r.GRPC(plain{})},
+	} {
+		rest := &endless{}
+		req := httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader(c.head), rest))
+		req.ContentLength = c.length
+		req.Header.Set("Content-Encoding", c.coding)
+		req.Header.Set("Grpc-Encoding", c.coding)
+		before := r.Stats().Requests[http.StatusRequestEntityTooLarge]
+		c.handler.ServeHTTP(httptest.NewRecorder(), req)
+		// A peek of the header of zstd may take one read more.
+		if after := r.Stats().Requests[http.StatusRequestEntityTooLarge]; after != before+1 || rest.n.Load() > peekBuffer {
+			t.Errorf("%s: %d refused, %d bytes of the rest were read", name, after-before, rest.n.Load())
+		}
+	}
+}
+
 // TestBudgetIsTakenBeforeUnpacking holds nearly all of the budget.
 func TestBudgetIsTakenBeforeUnpacking(t *testing.T) {
 	m := &memory{}

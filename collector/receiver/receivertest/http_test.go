@@ -1,10 +1,15 @@
 package receivertest
 
 import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/snappy"
 
@@ -82,4 +87,26 @@ func TestHTTPFluentd(t *testing.T) {
 		"receivertest/fluentd-http":       head,
 		"receivertest/fluentd-http-array": head + "  json_array true\n  compress gzip\n",
 	})
+}
+
+// A body whose declared length is over the limit is refused before any of it has come.
+func TestDeclaredTooLarge(t *testing.T) {
+	s := Run(t, nil)
+	for _, head := range []string{
+		"/api/logs HTTP/1.1",
+		"/loki/api/v1/push HTTP/1.1\r\nContent-Type: application/json",
+		"/loki/api/v1/push HTTP/1.1\r\nContent-Type: application/x-protobuf",
+		"/v1/logs HTTP/1.1\r\nContent-Type: application/json",
+		"/v1/logs HTTP/1.1\r\nContent-Type: application/x-protobuf\r\nContent-Encoding: gzip",
+	} {
+		c, err := net.Dial("tcp", s.Addr().String())
+		testkit.OK(t, err)
+		defer c.Close()
+		c.SetDeadline(time.Now().Add(10 * time.Second)) // sooner than the body is waited for
+		fmt.Fprintf(c, "POST %s\r\nHost: collector\r\nContent-Length: %d\r\n\r\n", head, 1<<30)
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || resp.StatusCode != http.StatusRequestEntityTooLarge || !resp.Close {
+			t.Errorf("%s: %v, %v", head, resp, err)
+		}
+	}
 }
