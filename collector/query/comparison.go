@@ -23,7 +23,7 @@ type comparison struct {
 
 // operators without the negated ones, which node takes off.
 var operators = map[string]op{
-	"=": opEqual, "~": opContains, "<": opLess, "<=": opLessEqual, ">": opGreater, ">=": opGreaterEqual,
+	"=": opEqual, "~": opContains, "=~": opContains, "<": opLess, "<=": opLessEqual, ">": opGreater, ">=": opGreaterEqual,
 }
 
 func (c *comparison) node() (*node, error) {
@@ -37,7 +37,8 @@ func (c *comparison) node() (*node, error) {
 
 func (c *comparison) positive(o op) (*node, error) {
 	value := c.value
-	if c.bare && strings.Contains(value, "*") {
+	expression := strings.HasSuffix(c.operator, "=~")
+	if c.bare && !expression && strings.Contains(value, "*") {
 		head, tail, _ := strings.Cut(value, "*")
 		switch {
 		case o != opEqual || tail != "":
@@ -61,7 +62,15 @@ func (c *comparison) positive(o op) (*node, error) {
 	case c.field.id == fieldTime && c.field.path == "" && o != opContains && o != opPrefix:
 		return c.timeNode(o, value)
 	}
-	return termNode(newValueTerm(o, c.field, value, c.bare)), nil
+	t := newValueTerm(o, c.field, value, c.bare)
+	if expression {
+		x, err := c.newPattern(c.at, value)
+		if err != nil {
+			return nil, err
+		}
+		t.pattern = x
+	}
+	return termNode(t), nil
 }
 
 func (c *comparison) levelNode(o op, value string) (*node, error) {

@@ -142,7 +142,7 @@ func (s *scan) top(id fieldID, start, end int) bool {
 			return false
 		}
 	}
-	if len(s.q.text) > 0 && (id == fieldMsg || id == fieldError || id == fieldAttrs) {
+	if len(s.q.text)+len(s.q.exprs) > 0 && (id == fieldMsg || id == fieldError || id == fieldAttrs) {
 		s.texts(start, end)
 	}
 	if checks := s.q.inside[id]; len(checks) > 0 && s.line[start] == '{' {
@@ -185,14 +185,19 @@ func (s *scan) texts(start, end int) {
 		case !ok:
 			return
 		case s.q.many == nil:
-			checks := s.q.text
-			for k := range checks {
-				if c := &checks[k]; !s.hits.has(c.index) && c.term.holds(text, isString) {
-					s.hit(c)
-				}
-			}
+			s.each(s.q.text, text, isString)
 		case isString || isNumberStart(text):
 			s.q.many.search(s, text)
+		}
+		s.each(s.q.exprs, text, isString)
+	}
+}
+
+// each notes the checks that hold for a scalar.
+func (s *scan) each(checks []check, text []byte, isString bool) {
+	for k := range checks {
+		if c := &checks[k]; !s.hits.has(c.index) && c.term.holds(text, isString) {
+			s.hit(c)
 		}
 	}
 }

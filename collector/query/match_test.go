@@ -55,6 +55,10 @@ func TestMatch(t *testing.T) {
 		// inside error and source
 		{"error.kind=timeout", true}, {"error.kind=other", true}, {"attrs.error.kind=timeout", false}, {"attrs.error.kind=other", true}, {`error.cause="dial tcp"`, true}, {"error~tcp", true}, {"error=timeout", false}, {"error=*", true},
 		{"source.file=a.go", false},
+		// regular expressions
+		{`re"ch.rge"`, true}, {`re"^charge"`, false}, {`re"(?i)CHARGE"`, true}, {`-re"ch.rge"`, false}, {`re"^503$"`, true}, {`re"false"`, false}, {`re"café|tea"`, true}, {`re"a\"b"`, true},
+		{`re"x" or re"y$" or charge`, true}, {`http.path=~^/v\d/`, true}, {`http.path!=~"^/v2/"`, true}, {`http=~"/v1"`, true}, {`nothing=~"a"`, false}, {`nothing!=~"a"`, true}, {`service=~"api$" region=~"^(eu|us)-"`, true},
+		{`time=~"T12:4\d"`, true}, {`tags=~"^vi"`, true}, {`ok=~"^f"`, true}, {`msg=~"(?i:FAILED) to c*"`, true}, {`msg=~"failed|X" msg=~"to (x|charge)"`, true},
 		// and, or, not
 		{"level>=warn service=payment-api charge", true}, {"level>=warn service=x", false}, {"service=x or charge", true}, {"not (service=x or charge)", false},
 		{"-debug -nothing", true}, {"-charge", false}, {"-(zzz b) (vip or x)", true}, {"not level=debug region=eu-west", true}, {"not level=error or region=eu-west", true},
@@ -260,6 +264,8 @@ func genLine(r *rand.Rand) []byte {
 	return append(b, "}\n"...)
 }
 
+var genPatterns = []string{`"a"`, `"^a"`, `"(?i)A"`, `"a|1e|é"`, `"q\\?\"$"`, `"\d{2,}"`, `"b*"`, `"x y"`, `"(a|b)+c?"`, `"tr(ue)+"`, `"[^a]a"`}
+
 func genExpr(r *rand.Rand, depth int) string {
 	quote := func(s string) string { return string(jsonline.AppendString(nil, s)) }
 	switch kind := r.IntN(12); {
@@ -273,6 +279,8 @@ func genExpr(r *rand.Rand, depth int) string {
 		return "level" + pick(r, []string{"=", "!=", "<", "<=", ">", ">="}) + pick(r, genLevels)
 	case kind == 6:
 		return "time" + pick(r, []string{"=", "!=", "<", "<=", ">", ">="}) + pick(r, genTimes)
+	case kind == 7 && r.IntN(3) == 0:
+		return "re" + pick(r, genPatterns)
 	case kind == 7:
 		if s := pick(r, genStrings); s != "" {
 			return quote(s)
@@ -298,6 +306,9 @@ func genExpr(r *rand.Rand, depth int) string {
 	case 1:
 		return name + pick(r, []string{"=", "!="}) + pick(r, []string{"a", "1", "ab", "é"}) + "*"
 	case 2:
+		if r.IntN(2) == 0 {
+			return name + pick(r, []string{"=~", "!=~"}) + pick(r, genPatterns)
+		}
 		return name + pick(r, []string{"~", "!~"}) + quote("a")
 	case 3:
 		return name + pick(r, []string{"=", "!=", "<", "<=", ">", ">="}) + quote(pick(r, genStrings))
@@ -353,6 +364,7 @@ func FuzzMatch(f *testing.F) {
 		f.Add(expr, []byte(paymentLine))
 		f.Add(expr, []byte(plainLine))
 	}
+	f.Add(`re"a|b" or x=~"(?i)c+" y!=~^d`, []byte(paymentLine))
 	f.Add("a=1", []byte(`{"attrs":{"a":`))
 	f.Add(`"\n"`, []byte(`{"msg":"\`))
 	f.Fuzz(func(t *testing.T, expr string, line []byte) {

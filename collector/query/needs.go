@@ -108,6 +108,8 @@ func (t *term) needs(negated bool) Need {
 	case t.isTime:
 		minimum, maximum := t.timeRange()
 		return Need{Kind: NeedTime, MinTime: minimum, MaxTime: maximum}
+	case t.pattern != nil:
+		return t.patternNeeds()
 	case t.op == opText:
 		return Need{Kind: NeedText, Text: t.text}
 	}
@@ -115,6 +117,24 @@ func (t *term) needs(negated bool) Need {
 		Kind: NeedField, Field: t.field.id.name(), Path: t.field.path,
 		Op: needOps[t.op], Text: t.text, Number: t.isNumber,
 	}
+}
+
+// patternNeeds asks for one of the literals, if they are known.
+func (t *term) patternNeeds() Need {
+	kids := make([]Need, 0, len(t.pattern.literals))
+	for _, l := range t.pattern.literals {
+		c := term{op: t.op, field: t.field, text: l}
+		kids = append(kids, c.needs(false))
+	}
+	switch {
+	case len(kids) == 1:
+		return kids[0]
+	case len(kids) > 1:
+		return Need{Kind: NeedOne, Kids: kids}
+	case t.op == opText:
+		return Need{}
+	}
+	return Need{Kind: NeedField, Field: t.field.id.name(), Path: t.field.path}
 }
 
 var needOps = [...]NeedOp{

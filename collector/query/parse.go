@@ -16,8 +16,8 @@ import (
 //	or         = and { "or" and } .
 //	and        = not { [ "and" ] not } .
 //	not        = { "not" | "-" } ( "(" or ")" | comparison | text ) .
-//	comparison = name ( "=" | "!=" | "~" | "!~" | "<" | "<=" | ">" | ">=" ) value .
-//	text       = word | quoted .
+//	comparison = name ( "=" | "!=" | "~" | "!~" | "=~" | "!=~" | "<" | "<=" | ">" | ">=" ) value .
+//	text       = word | quoted | "re" quoted .
 //	name       = word | quoted .
 //	value      = word | quoted | "*" | word "*" .
 
@@ -29,6 +29,8 @@ type parser struct {
 	depth int
 	terms int
 	scans int // of the terms
+
+	instructions int // of regular expressions
 }
 
 const expectedTerm = `a text, a comparison such as level>=warn, "not" or "("`
@@ -168,6 +170,9 @@ func (p *parser) term() (*node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if word == "re" && !quoted && strings.HasPrefix(p.expr[p.pos:], `"`) {
+		return p.textPattern()
+	}
 	afterWord := p.pos
 	p.skipSpace()
 	if n := operatorLen(p.expr[p.pos:]); n > 0 {
@@ -228,12 +233,16 @@ func (p *parser) comparison(start int, name string, nameQuoted bool, operator st
 	at := p.pos
 	expected := "a value for " + show(name)
 	if n := operatorLen(p.expr[at:]); n > 0 {
-		return nil, p.unexpected(at, expected+`; operators are = != ~ !~ < <= > >=`)
+		return nil, p.unexpected(at, expected+`; operators are = != ~ !~ =~ !=~ < <= > >=`)
 	}
 	if k := p.keyword(); k != "" {
 		return nil, p.unexpected(at, expected+`; if it is the word itself, quote it: "`+k+`"`)
 	}
-	value, quoted, err := p.operand(isValueEnd, expected)
+	read := p.operand
+	if strings.HasSuffix(operator, "=~") {
+		read = p.expressionOperand
+	}
+	value, quoted, err := read(isValueEnd, expected)
 	if err != nil {
 		return nil, err
 	}
@@ -324,7 +333,12 @@ func operatorLen(s string) int {
 	}
 	two := len(s) > 1
 	switch s[0] {
-	case '=', '~':
+	case '=':
+		if two && s[1] == '~' {
+			return 2
+		}
+		return 1
+	case '~':
 		return 1
 	case '<', '>':
 		if two && s[1] == '=' {
@@ -332,6 +346,9 @@ func operatorLen(s string) int {
 		}
 		return 1
 	case '!':
+		if strings.HasPrefix(s, "!=~") {
+			return 3
+		}
 		if two && (s[1] == '=' || s[1] == '~') {
 			return 2
 		}

@@ -18,26 +18,22 @@ func (p *pipeParser) parse() (err error) {
 	if err != nil {
 		return err
 	}
-	read, text := pipe.NewPattern, (*pipeParser).quoted
+	read, text := pipe.NewPattern, (*parser).quoted
 	if p.take("~") {
-		read, text = pipe.NewExpression, (*pipeParser).rawQuoted
+		read, text = pipe.NewExpression, (*parser).rawQuoted
 	}
 	at := p.pos
 	if !strings.HasPrefix(p.expr[at:], `"`) {
 		return p.unexpected(at, `a pattern in quotes, such as "took <ms:number>", or ~ and a regular expression in quotes`)
 	}
-	written, err := text(p)
+	written, err := text(&p.parser)
 	if err != nil {
 		return err
 	}
 	p.skipSpace()
 	names, matcher, err := read(written)
 	if err != nil {
-		found, expected, ok := strings.Cut(err.Error(), ", expected ")
-		if !ok {
-			expected = "the syntax of Go's package regexp"
-		}
-		return p.fail(at, found, expected)
+		return p.badExpression(at, err)
 	}
 	s.Matcher = matcher
 	columns := slices.Clone(p.columns)
@@ -79,20 +75,4 @@ func (p *pipeParser) patternNext() bool {
 	p.skipSpace()
 	rest := p.expr[p.pos:]
 	return err != nil || !strings.HasPrefix(rest, `"`) && !strings.HasPrefix(rest, "~")
-}
-
-// rawQuoted reads a regular expression in double quotes. Backslashes stay: they are for the
-// expression, in which \" is a quote, too.
-func (p *pipeParser) rawQuoted() (string, error) {
-	start := p.pos + 1
-	for i := start; i < len(p.expr); i++ {
-		switch p.expr[i] {
-		case '\\':
-			i++
-		case '"':
-			p.pos = i + 1
-			return p.expr[start:i], nil
-		}
-	}
-	return "", p.unexpected(len(p.expr), "the closing quote of the regular expression")
 }

@@ -25,7 +25,8 @@ type Query struct {
 
 	fixed  [numFields][]check // what is asked of a top-level value as a whole
 	inside [numFields][]check // what is asked of a value inside source, error or attrs
-	text   []check            // what is asked of msg, error and every attribute
+	text   []check            // texts asked of msg, error and every attribute
+	exprs  []check            // regular expressions asked of the same
 	many   *manyTexts         // text, if there are many
 	last   fieldID            // no term looks at a field behind this one
 
@@ -130,7 +131,11 @@ func (q *Query) place(c check) {
 		}
 	}
 	if t.op == opText {
-		q.text = append(q.text, c)
+		if t.pattern != nil {
+			q.exprs = append(q.exprs, c)
+		} else {
+			q.text = append(q.text, c)
+		}
 		q.last = fieldAttrs
 		return
 	}

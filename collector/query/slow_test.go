@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"math/big"
+	"regexp"
 	"strings"
 	"time"
 
@@ -54,8 +55,14 @@ func slowTerm(t *term, m map[string]any) bool {
 			if v, ok := m[name]; ok && slowInside(v, true, func(x any) bool {
 				switch x := x.(type) {
 				case string:
+					if t.pattern != nil {
+						return regexp.MustCompile(t.text).MatchString(x)
+					}
 					return strings.Contains(x, t.text)
 				case json.Number:
+					if t.pattern != nil {
+						return regexp.MustCompile(t.text).MatchString(string(x))
+					}
 					return strings.Contains(string(x), t.text)
 				}
 				return false
@@ -150,6 +157,9 @@ func slowScalar(t *term, v any) bool {
 	}
 	switch t.op {
 	case opContains:
+		if t.pattern != nil {
+			return regexp.MustCompile(t.text).MatchString(text)
+		}
 		return strings.Contains(text, t.text)
 	case opPrefix:
 		return strings.HasPrefix(text, t.text)

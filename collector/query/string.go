@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -63,10 +64,16 @@ func (t *term) appendTo(b []byte, negated bool) []byte {
 		}
 	}
 	if t.op == opText {
+		if t.pattern != nil {
+			return fmt.Appendf(b, `re"%s"`, t.text)
+		}
 		return appendQuoted(b, t.text)
 	}
 	b = appendWord(b, t.field.name(), isPlainName)
 	b = append(b, bang...)
+	if t.pattern != nil {
+		return fmt.Appendf(b, `=~"%s"`, t.text)
+	}
 	b = append(b, [...]string{
 		opPresent: "=*", opEqual: "=", opPrefix: "=", opContains: "~",
 		opLess: "<", opLessEqual: "<=", opGreater: ">", opGreaterEqual: ">=",

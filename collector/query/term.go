@@ -39,7 +39,8 @@ type term struct {
 	isLevel  bool // compares level with the member level
 	isTime   bool // compares time with when and text
 
-	needle []byte // text again
+	needle  []byte   // text again
+	pattern *pattern // of opText and opContains: text is a regular expression; nil: it is a text
 }
 
 // newTimeTerm compares the time of a line with t, which it holds in the years
@@ -78,16 +79,22 @@ func newValueTerm(o op, f field, text string, bare bool) *term {
 // literal returns bytes that any line for which t holds contains, unless it
 // holds them with an escape. Empty if there are none.
 func (t *term) literal() string {
+	text := t.text
 	switch {
 	case t.isTime, t.isLevel, t.isNumber, t.op == opPresent, t.op >= opLess:
 		return ""
+	case t.pattern != nil:
+		if len(t.pattern.literals) != 1 {
+			return ""
+		}
+		text = t.pattern.literals[0]
 	}
-	for i := range len(t.text) {
-		if c := t.text[i]; c < ' ' || c == '"' || c == '\\' {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c == '"' || c == '\\' {
 			return ""
 		}
 	}
-	return t.text
+	return text
 }
 
 func (t *term) timeRange() (minimum, maximum int64) {
@@ -121,6 +128,8 @@ func (t *term) holds(text []byte, isString bool) bool {
 	case t.isLevel:
 		l, ok := levels.Parse(text)
 		return ok && isString && ordered(t.op, cmp.Compare(l, t.level))
+	case t.pattern != nil:
+		return (t.op == opContains || isString || isNumberStart(text)) && t.pattern.find(text)
 	case t.op == opText:
 		return (isString || isNumberStart(text)) && bytes.Contains(text, t.needle)
 	case t.op == opContains:

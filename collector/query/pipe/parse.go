@@ -145,18 +145,30 @@ type expression struct {
 // maxInstructions bounds a regular expression's program.
 const maxInstructions = 1000
 
-// NewExpression reads a regular expression of Go, and returns the names of its groups.
-func NewExpression(text string) (names []string, m Matcher, err error) {
-	rx, err := regexp.Compile(text)
+// Compile reads a regular expression of Go whose program has at most most instructions, and
+// returns how many it has. The text ", expected " in an error divides what was found from what
+// was expected.
+func Compile(text string, most int) (rx *regexp.Regexp, instructions int, err error) {
+	rx, err = regexp.Compile(text)
 	if err != nil {
-		return nil, nil, fmt.Errorf("a regular expression that is not valid: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return nil, 0, fmt.Errorf("a regular expression that is not valid: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
-	if prog, err := syntax.Compile(tree.Simplify()); err != nil || len(prog.Inst) > maxInstructions {
-		return nil, nil, fmt.Errorf("a regular expression that is too large, expected at most %d instructions: fewer or smaller repetitions", maxInstructions)
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil || len(prog.Inst) > most {
+		return nil, 0, fmt.Errorf("a regular expression that is too large, expected at most %d instructions: fewer or smaller repetitions", most)
+	}
+	return rx, len(prog.Inst), nil
+}
+
+// NewExpression reads a regular expression of Go, and returns the names of its groups.
+func NewExpression(text string) (names []string, m Matcher, err error) {
+	rx, _, err := Compile(text, maxInstructions)
+	if err != nil {
+		return nil, nil, err
 	}
 	e := &expression{rx: rx}
 	for i, name := range rx.SubexpNames() {
