@@ -99,6 +99,31 @@ func TestPipedParse(t *testing.T) {
 	}
 }
 
+// Messages that differ in what varies are one pattern; the rows do not depend on their order.
+func TestPipedPatterns(t *testing.T) {
+	s := newStore(t)
+	s.add(t,
+		`{"time":"2026-05-28T12:40:01.000000000Z","level":"INFO","msg":"took 7.5 ms","service":"a"}`,
+		`{"time":"2026-05-28T12:40:00.000000000Z","level":"ERROR","msg":"took 15 ms","service":"b"}`,
+		`{"time":"2026-05-28T12:40:02.000000000Z","level":"INFO","msg":"say \"hi 1\"","service":"a"}`,
+		`{"time":"2026-05-28T12:40:03.000000000Z","level":"INFO","service":"a"}`)
+	_, base := serve(t, s, Options{})
+	for q, want := range map[string]string{
+		`| patterns`: `{"pattern":"took <num> ms","count":2,"first":"2026-05-28T12:40:00.000000000Z","last":"2026-05-28T12:40:01.000000000Z","level":"ERROR","example":"took 15 ms"}
+{"pattern":"say \"<str>\"","count":1,"first":"2026-05-28T12:40:02.000000000Z","last":"2026-05-28T12:40:02.000000000Z","level":"INFO","example":"say \"hi 1\""}
+{"count":1,"first":"2026-05-28T12:40:03.000000000Z","last":"2026-05-28T12:40:03.000000000Z","level":"INFO"}
+`,
+		`took | patterns by service limit 1 | fields pattern, service, count`: `{"pattern":"took <num> ms","service":"a","count":1}
+`,
+		`took | parse "took <pattern> " | patterns | fields pattern, count`: `{"pattern":"took <num> ms","count":2}
+`,
+	} {
+		if resp, body, err := ask(t, base, "q", q); err != nil || resp.StatusCode != 200 || body != want {
+			t.Errorf("%s: %s, %v, got\n%swant\n%s", q, resp.Status, err, body, want)
+		}
+	}
+}
+
 // What pipes hold is bounded for one query and for all, and given back.
 func TestPipedMemory(t *testing.T) {
 	s := newStore(t)

@@ -16,11 +16,12 @@ import (
 // The grammar of pipes, as docs/QUERY.md has it:
 //
 //	query  = filter { "|" pipe } .
-//	pipe   = stats | top | fields | sort | limit | parse .
+//	pipe   = stats | top | patterns | fields | sort | limit | parse .
 //	stats  = "stats" call { "," call } [ "by" group { "," group } ] .
 //	call   = ( "count" [ "(" [ name ] ")" ] | function "(" name ")" | "quantile" "(" number "," name ")" ) [ "as" name ] .
 //	group  = ( "time" "(" duration ")" | name ) [ "as" name ] .
 //	top    = "top" [ number ] [ "by" ] name { "," name } .
+//	patterns = "patterns" [ "by" name { "," name } ] [ "limit" number ] .
 //	fields = "fields" name [ "as" name ] { "," name [ "as" name ] } .
 //	sort   = "sort" [ "by" ] [ "-" ] name [ "asc" | "desc" ] { "," [ "-" ] name [ "asc" | "desc" ] } .
 //	limit  = "limit" number .
@@ -45,12 +46,13 @@ var pipeParsers map[string]func(*pipeParser) error
 
 func init() {
 	pipeParsers = map[string]func(*pipeParser) error{
-		"stats":  (*pipeParser).stats,
-		"top":    (*pipeParser).top,
-		"fields": (*pipeParser).fields,
-		"sort":   (*pipeParser).sort,
-		"limit":  (*pipeParser).limit,
-		"parse":  (*pipeParser).parse,
+		"stats":    (*pipeParser).stats,
+		"patterns": (*pipeParser).patterns,
+		"top":      (*pipeParser).top,
+		"fields":   (*pipeParser).fields,
+		"sort":     (*pipeParser).sort,
+		"limit":    (*pipeParser).limit,
+		"parse":    (*pipeParser).parse,
 	}
 }
 
@@ -59,7 +61,7 @@ var otherPipes = map[string]string{
 	"head": "limit 10", "take": "limit 10",
 	"summarize": "stats", "aggregate": "stats", "count": "stats count()", "group": "stats count() by",
 	"timechart": "stats count() by time(1h)", "uniq": "stats count() by", "distinct": "stats count() by", "dedup": "stats count() by",
-	"rex": `parse ~"…"`, "regexp": `parse ~"…"`, "regex": `parse ~"…"`, "pattern": `parse "…"`, "extract": `parse "…"`,
+	"rex": `parse ~"…"`, "regexp": `parse ~"…"`, "regex": `parse ~"…"`, "pattern": `parse "…" or patterns`, "cluster": "patterns", "extract": `parse "…"`,
 	"order": "sort", "project": "fields", "table": "fields", "keep": "fields",
 	"where": "the comparison before the first |", "filter": "the comparison before the first |", "search": "the text before the first |",
 }

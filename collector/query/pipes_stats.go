@@ -176,20 +176,30 @@ func (p *pipeParser) top() error {
 	p.takeWord("by")
 	s := pipe.Stats{Calls: []pipe.Call{{Name: "count", Function: "count"}}}
 	var columns []pipe.Field
-	err := p.list(func() error {
+	err := p.groups(&s, &columns)
+	if err == nil {
+		err = p.newColumn(&columns, at, pipe.Field{Name: "count"})
+	}
+	p.mostFrequent(&s, columns, n)
+	return err
+}
+
+// groups reads names of fields to group by.
+func (p *pipeParser) groups(s *pipe.Stats, columns *[]pipe.Field) error {
+	return p.list(func() error {
 		at := p.pos
 		f, err := p.field()
 		if err != nil {
 			return err
 		}
 		s.Groups = append(s.Groups, pipe.Group{Field: f})
-		return p.newColumn(&columns, at, f)
+		return p.newColumn(columns, at, f)
 	})
-	if err == nil {
-		err = p.newColumn(&columns, at, pipe.Field{Name: "count"})
-	}
-	p.rows(&s, columns)
-	count := pipe.Field{Name: "count", Index: len(columns) - 1}
+}
+
+// mostFrequent makes stages that give the n rows of s with the greatest count.
+func (p *pipeParser) mostFrequent(s *pipe.Stats, columns []pipe.Field, n int) {
+	p.rows(s, columns)
+	count := pipe.Field{Name: "count", Index: p.column("count")}
 	p.stages = append(p.stages, &pipe.Sort{Keys: []pipe.Key{{Field: count, Descending: true}}, Most: n})
-	return err
 }

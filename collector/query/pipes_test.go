@@ -53,6 +53,11 @@ func TestPipeErrors(t *testing.T) {
 		{"| top", 6, "expected the name of a field"},
 		{"| top 0 a", 7, "expected a number of rows, from 1"},
 		{"| top count", 7, "found a second column `count`"},
+		{"| patterns by", 14, "expected the name of a field"},
+		{"| patterns by count", 12, "found a second column `count`"},
+		{"| patterns by pattern", 15, "found a second column `pattern`"},
+		{"| patterns limit 0", 18, "expected a number of rows, from 1"},
+		{"| fields msg | patterns", 24, "expected a column of these rows: msg"},
 		{"| parse", 8, "expected the name of a field"},
 		{"| parse msg", 12, "expected a pattern in quotes"},
 		{`| parse "took"`, 9, "found no placeholder, expected one such as <name>"},
@@ -93,7 +98,7 @@ func TestNoPipes(t *testing.T) {
 
 func FuzzPipes(f *testing.F) {
 	for _, seed := range []string{
-		"a | fields time, msg as m | sort -m, time desc | limit 5", `"|" | sort by (a asc, "b c")`, "| stats count(), min(level) as m, quantile(.9, a), avg(a), sum(x), uniq(m) by time(1h), service as s | top 3 s, m | stats sum(count)", "| limit 99999999999999999999", `| parse "<a> <b> took <c:number>" | parse a ~"(?P<d>.)\"?" | stats sum(c) by d`, `| parse m.x "<_>:<q>"`,
+		"a | fields time, msg as m | sort -m, time desc | limit 5", `"|" | sort by (a asc, "b c")`, "| stats count(), min(level) as m, quantile(.9, a), avg(a), sum(x), uniq(m) by time(1h), service as s | top 3 s, m | stats sum(count)", "| limit 99999999999999999999", `| parse "<a> <b> took <c:number>" | parse a ~"(?P<d>.)\"?" | stats sum(c) by d`, `| parse m.x "<_>:<q>"`, `| parse "<pattern> " | patterns by a limit 3`,
 	} {
 		f.Add(seed)
 	}

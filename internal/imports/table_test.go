@@ -208,6 +208,7 @@ var table = []edge{
 	{"collector/query/pipe", "internal/jsonwalk", "texts and numbers of lines"},
 	{"collector/query/pipe", "internal/levels", "levels are sorted by severity"},
 	{"collector/query/pipe", "internal/times", "times are grouped by steps"},
+	{"collector/query/pipe", "collector/template", "messages are counted by template"},
 	{"collector/query/pipe", "github.com/cespare/xxhash/v2", "hashes of values, to count different ones"},
 	{"collector/query", "internal/levels", "names of levels"},
 	{"collector/enrich", "collector/normalize", "it works on the lines that are made there"},

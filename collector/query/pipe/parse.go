@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollway/rollway/collector/template"
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
@@ -58,6 +59,14 @@ func (s *parseStep) row(r *Row) error {
 }
 
 func (s *parseStep) end() error { return s.next.end() }
+
+// Template is a Matcher with one capture: the template of the text.
+type Template struct{}
+
+func (Template) find(text []byte, captures []Value) bool {
+	captures[0] = Value{String, template.Append(captures[0].Text[:0], text)}
+	return true
+}
 
 // A pattern is texts with captures between them.
 type pattern struct {
