@@ -93,7 +93,7 @@ type Journal struct {
 	RetainAge   time.Duration `key:"retain_age" range:"1m * or 0"`                              // age since the last write at which a segment is removed; 0: never
 	Scrub       time.Duration `key:"scrub" default:"7d" range:"1m * or 0"`                      // time in which each sealed segment is read again, to find damage; 0: never
 	Tenants     *Block        `key:"tenants"`                                                   // limits of single tenants, see TenantLimits; nil: none
-	Compression Compression   `key:"compression" default:"zstd" check:"one zstd none"`          // of full segments
+	Compression Compression   `key:"compression" default:"zstd" check:"one zstd none"`          // of full segments, as columns
 	MaxKeys     int           `key:"max_keys" default:"1000000" range:"1 100000000"`            // idempotency keys remembered
 	KeyAge      time.Duration `key:"key_age" default:"1h" range:"1s 30d"`                       // how long they are remembered
 }

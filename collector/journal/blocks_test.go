@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/rollway/rollway/collector/columns"
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/testkit"
@@ -272,7 +273,7 @@ func (m *mixed) checkBlocks(mem *disktest.Mem) {
 		w.Open(file, e.Name, foot.FramesEnd())
 		testkit.OK(m.t, w.each(func(h *recordlog.Frame, frame []byte) error {
 			if h.Flags != recordlog.FlagBlocks {
-				lines, err := linesOf(h, frame[frameHeaderSize:], &w.plain)
+				lines, err := linesOf(h, frame[frameHeaderSize:], &w.unpacked)
 				if bytes.Contains(lines, []byte("tenant")) {
 					m.t.Errorf("a frame without blocks has lines of a tenant: %.200s", lines)
 				}
@@ -287,7 +288,7 @@ func (m *mixed) checkBlocks(mem *disktest.Mem) {
 				found[k.Tenant] += uint64(k.Records)
 				data, err := k.Of(frame[frameHeaderSize:])
 				testkit.OK(m.t, err)
-				lines, err := unpack(nil, data, k.Unpacked)
+				lines, err := unpack(nil, data, h.Codec, k.Unpacked, new(columns.Block))
 				testkit.OK(m.t, err)
 				for line := range bytes.Lines(lines) {
 					if string(TenantOf(line)) != k.Tenant {

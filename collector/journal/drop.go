@@ -162,8 +162,8 @@ func (j *Journal) dropSegment(s *segment, due map[string]bool) bool {
 }
 
 // copy writes the packed frame h, which has the checked body, without the blocks of the
-// tenants due; plain is memory for its lines.
-func (p *packer) copy(h *recordlog.Frame, body []byte, plain *[]byte) error {
+// tenants due; buf is memory for its lines.
+func (p *packer) copy(h *recordlog.Frame, body []byte, buf *lineBuffer) error {
 	blocks := []recordlog.Block{{Records: h.Records, Unpacked: h.Unpacked, Pos: h.KeysLen, Len: len(body) - h.KeysLen}}
 	runs := recordlog.Runs(nil).Append(0, h.Records)
 	if h.Flags == recordlog.FlagBlocks {
@@ -213,8 +213,8 @@ func (p *packer) copy(h *recordlog.Frame, body []byte, plain *[]byte) error {
 			p.summary.tenant(b.Tenant, 0, 0)
 			continue
 		}
-		lines, err := unpack((*plain)[:0], p.data[at:at+b.Len], b.Unpacked)
-		if *plain = lines; err != nil {
+		lines, err := unpack(buf.lines[:0], p.data[at:at+b.Len], h.Codec, b.Unpacked, &buf.columns)
+		if buf.lines = lines; err != nil {
 			lines = nil // a damaged block
 		}
 		at += b.Len

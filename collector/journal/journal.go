@@ -32,7 +32,7 @@ type Options struct {
 	// They need Pack.
 	Tenants map[string]Retention
 
-	Pack bool // rewrite sealed segments with zstd, in the background; both kinds are read in any case
+	Pack bool // rewrite sealed segments as columns, in the background; both kinds are read in any case
 
 	// Hold names the cursors that will be opened to hold. Retention respects them from
 	// Open on.

@@ -10,14 +10,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
+	"github.com/rollway/rollway/collector/columns"
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
 )
-
-// packBytes is how many bytes of lines a packed frame has, unless a frame had more.
-const packBytes = 256 << 10
 
 // turn is the least time of work between two pauses: about that of a mebibyte.
 const turn = 5 * time.Millisecond
@@ -68,15 +64,10 @@ func (j *Journal) nextUnpacked() *segment {
 
 // pack replaces the file of a sealed segment by a copy with packed frames.
 func (j *Journal) pack(s *segment) error {
-	// The least level packs lines almost as well as the next one, in 0.6 of the time. A
-	// frame has its own checksum.
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
-		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(packBytes),
-		zstd.WithSingleSegment(true)) // else a short frame does not tell its length
+	enc, err := columns.NewEncoder()
 	if err != nil {
 		return err
 	}
-	defer enc.Close()
 	return j.replace(s, &packer{enc: enc})
 }
 
@@ -146,8 +137,8 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 }
 
 type packer struct {
-	enc *zstd.Encoder   // nil: blocks are copied, except those of due
-	due map[string]bool // tenants
+	enc *columns.Encoder // nil: blocks are copied, except those of due
+	due map[string]bool  // tenants
 
 	dst    disk.File
 	h      recordlog.Frame // of the frame being gathered
@@ -213,7 +204,7 @@ func (j *Journal) rewrite(s *segment, src disk.File, path string, p *packer) (er
 		if what := h.Unknown(); what != "" {
 			return fmt.Errorf("a frame has %s", what)
 		}
-		return add(h, frame[frameHeaderSize:], &w.plain)
+		return add(h, frame[frameHeaderSize:], &w.unpacked)
 	}, damaged); err != nil {
 		return err
 	}
@@ -259,10 +250,10 @@ func (j *Journal) pause(d time.Duration) error {
 	}
 }
 
-// add adds the frame h, which has the checked body; plain is memory for its lines. A batch
+// add adds the frame h, which has the checked body; buf is memory for its lines. A batch
 // that continues in the next frame begins a packed frame.
-func (p *packer) add(h *recordlog.Frame, body []byte, plain *[]byte) error {
-	lines, err := linesOf(h, body, plain)
+func (p *packer) add(h *recordlog.Frame, body []byte, buf *lineBuffer) error {
+	lines, err := linesOf(h, body, buf)
 	if err != nil {
 		return err
 	}
@@ -270,11 +261,7 @@ func (p *packer) add(h *recordlog.Frame, body []byte, plain *[]byte) error {
 	for _, k := range parseKeys(nil, h, keys) {
 		goesOn = goesOn || k.first+uint64(k.records) > h.End()
 	}
-	limit := packBytes
-	if len(p.blocks) > 1 {
-		limit = windowBytes
-	}
-	if p.h.Records > 0 && (goesOn || h.First != p.h.End() || p.bytes+len(lines) > limit || p.h.Keys+h.Keys > math.MaxUint16) {
+	if p.h.Records > 0 && (goesOn || h.First != p.h.End() || p.bytes+len(lines) > packBytes || p.h.Keys+h.Keys > math.MaxUint16) {
 		if err := p.flush(); err != nil {
 			return err
 		}
@@ -338,15 +325,15 @@ func (p *packer) flush() error {
 		return nil
 	}
 	p.out = append(append(p.out[:0], make([]byte, frameHeaderSize)...), p.keys...)
-	p.h.Codec, p.h.KeysLen, p.h.Unpacked = recordlog.CodecZstd, len(p.keys), p.bytes
+	p.h.Codec, p.h.KeysLen, p.h.Unpacked = recordlog.CodecColumns, len(p.keys), p.bytes
 	if len(p.blocks) == 1 && p.blocks[0].tenant == "" {
-		p.out = p.enc.EncodeAll(p.blocks[0].lines, p.out)
+		p.out = p.enc.Append(p.out, p.blocks[0].lines)
 	} else {
 		p.h.Flags = recordlog.FlagBlocks
 		p.data, p.dir = p.data[:0], p.dir[:0]
 		for _, b := range p.blocks {
 			start := len(p.data)
-			p.data = p.enc.EncodeAll(b.lines, p.data)
+			p.data = p.enc.Append(p.data, b.lines)
 			packed := p.data[start:]
 			p.dir = append(p.dir, recordlog.Block{Tenant: b.tenant, Records: b.records, Unpacked: len(b.lines), Len: len(packed), Sum: recordlog.Checksum(packed)})
 		}

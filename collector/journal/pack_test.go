@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/collector/columns"
 	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/testkit"
@@ -268,13 +269,13 @@ func FuzzUnpack(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(b[segmentHeaderSize+frameHeaderSize:], h.Unpacked)
+	f.Add(b[segmentHeaderSize+frameHeaderSize:], h.Codec, h.Unpacked)
 	j.Close()
-	f.Fuzz(func(t *testing.T, payload []byte, unpacked int) {
+	f.Fuzz(func(t *testing.T, payload []byte, codec byte, unpacked int) {
 		if unpacked < 0 || unpacked > 1<<24 {
 			return
 		}
-		if out, err := unpack(nil, payload, unpacked); err == nil && len(out) != unpacked {
+		if out, err := unpack(nil, payload, codec, unpacked, new(columns.Block)); err == nil && len(out) != unpacked {
 			t.Fatalf("%d bytes instead of %d", len(out), unpacked)
 		}
 	})

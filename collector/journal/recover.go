@@ -231,7 +231,7 @@ func (s *segment) takeMarksLocked(foot *recordlog.Footer) {
 	}
 	s.marks = nil
 	for _, m := range foot.Marks {
-		s.marks.add(m.First, m.Pos, packBytes)
+		s.marks.add(m.First, m.Pos, markBytes)
 	}
 }
 

@@ -3,11 +3,9 @@ package journal
 import (
 	"io"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
+	"github.com/rollway/rollway/collector/columns"
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
 )
@@ -34,8 +32,8 @@ const (
 // A walker is a recordlog.Walker that unpacks.
 type walker struct {
 	recordlog.Walker
-	plain []byte // unpacked lines
-	win   window // the frame with blocks that was entered last
+	unpacked lineBuffer
+	win      window // the frame with blocks that was entered last
 }
 
 // lines returns the lines of the frame h at Pos, valid until the next call on w, and
@@ -48,25 +46,31 @@ func (w *walker) lines(h *recordlog.Frame) ([]byte, error) {
 	if err != nil || h.Codec == recordlog.CodecNone {
 		return b[min(h.KeysLen, len(b)):], err
 	}
-	return linesOf(h, b, &w.plain)
+	return linesOf(h, b, &w.unpacked)
 }
 
-// linesOf returns the lines of the frame h, which has the checked body, valid until plain,
-// the memory for unpacked ones, is used again.
-func linesOf(h *recordlog.Frame, body []byte, plain *[]byte) ([]byte, error) {
+// A lineBuffer is memory for unpacked lines, which is used again.
+type lineBuffer struct {
+	lines   []byte
+	columns columns.Block
+}
+
+// linesOf returns the lines of the frame h, which has the checked body, valid until buf is
+// used again.
+func linesOf(h *recordlog.Frame, body []byte, buf *lineBuffer) ([]byte, error) {
 	switch {
 	case h.Flags != 0: // no writer makes blocks here
 		return nil, recordlog.ErrDamaged
 	case h.Codec == recordlog.CodecNone:
 		return body[h.KeysLen:], nil
-	case cap(*plain) > 1<<20:
-		*plain = nil
+	case cap(buf.lines) > 2*packBytes:
+		*buf = lineBuffer{}
 	}
-	lines, err := unpack((*plain)[:0], body[h.KeysLen:], h.Unpacked)
+	lines, err := unpack(buf.lines[:0], body[h.KeysLen:], h.Codec, h.Unpacked, &buf.columns)
 	if err != nil {
 		return nil, err
 	}
-	if *plain = lines; recordlog.LineCount(lines) != h.Records {
+	if buf.lines = lines; recordlog.LineCount(lines) != h.Records {
 		return nil, recordlog.ErrDamaged
 	}
 	return lines, nil
@@ -76,7 +80,7 @@ func linesOf(h *recordlog.Frame, body []byte, plain *[]byte) ([]byte, error) {
 // its blocks. The lines are valid during the call.
 func (w *walker) framesOf(h *recordlog.Frame, body []byte, f func(f Frame) error) error {
 	if h.Flags != recordlog.FlagBlocks {
-		lines, err := linesOf(h, body, &w.plain)
+		lines, err := linesOf(h, body, &w.unpacked)
 		if err != nil {
 			return err
 		}
@@ -141,26 +145,18 @@ func (w *walker) resync(least uint64) error {
 	return w.Resync(func(h *recordlog.Frame) bool { return h.First >= least && w.Fits(h) })
 }
 
-var unpacker = sync.OnceValue(func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(recordlog.MaxBody), zstd.WithDecoderLowmem(true))
-	if err != nil {
-		panic("journal: " + err.Error()) // its options are constants
-	}
-	return d
-})
-
 // unpack appends the unpacked lines, of the given length, to dst, or returns ErrDamaged.
-func unpack(dst, packed []byte, unpacked int) ([]byte, error) {
-	var h zstd.Header
-	if err := h.Decode(packed); err != nil || !h.HasFCS || h.FrameContentSize != uint64(unpacked) {
+func unpack(dst, packed []byte, codec byte, unpacked int, block *columns.Block) ([]byte, error) {
+	var err error
+	if codec == recordlog.CodecColumns {
+		dst, err = block.AppendLines(dst, packed, unpacked)
+	} else {
+		dst, err = columns.AppendFrame(dst, packed, unpacked)
+	}
+	if err != nil {
 		return nil, recordlog.ErrDamaged
 	}
-	dst = slices.Grow(dst, unpacked)
-	out, err := unpacker().DecodeAll(packed, dst)
-	if err != nil || len(out)-len(dst) != unpacked {
-		return nil, recordlog.ErrDamaged
-	}
-	return out, nil
+	return dst, nil
 }
 
 // scanned is a segment that was read frame by frame.

@@ -14,7 +14,7 @@ import (
 
 const (
 	// markBytes is how many bytes of frames one mark of a footer is for.
-	markBytes = packBytes
+	markBytes = 256 << 10
 	// maxTenants bounds the list of tenants of a footer.
 	maxTenants = 4 << 10
 	// minute is the first step of the counts.
@@ -223,7 +223,7 @@ func (j *Journal) writeFooter(f disk.File, path string, id, first uint64, size i
 		if what := h.Unknown(); what != "" {
 			return fmt.Errorf("a frame has %s", what)
 		}
-		lines, err := linesOf(h, frame[frameHeaderSize:], &w.plain)
+		lines, err := linesOf(h, frame[frameHeaderSize:], &w.unpacked)
 		if err == nil {
 			s.frame(h, frame)
 			s.lines(lines, h.Records, h.MinTime)

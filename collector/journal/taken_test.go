@@ -87,7 +87,6 @@ func TestFolderOfOthers(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open folder cannot be moved there")
 	}
-	unpacker() // not in the bubble: others use it
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "journal")
 		j := mustOpen(t, dir, Options{SegmentBytes: 20_000, RetainAge: time.Hour, Pack: true, Scrub: time.Hour, Tenants: map[string]Retention{"": {}}})

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rollway/rollway/collector/columns"
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
 const (
-	// windowBytes is how many bytes of lines a packed frame with several tenants has, unless
-	// a frame had more. A reader has the lines of one such frame in memory.
-	windowBytes = 1 << 20
+	// packBytes is how many bytes of lines a packed frame has, unless a frame had more. A
+	// reader has the lines of one such frame in memory.
+	packBytes = 1 << 20
 	// pieceBytes is how many bytes of them are put in order at a time.
 	pieceBytes = 64 << 10
 
@@ -20,15 +21,16 @@ const (
 
 // A window returns the records of a frame with blocks in the order of their offsets.
 type window struct {
-	open   bool
-	h      recordlog.Frame
-	blocks []blockLines
-	runs   recordlog.Runs // after the current one
-	block  int            // of the current run
-	left   int            // records of the current run
-	next   uint64         // offset of the next record
-	plain  []byte         // the lines of all blocks
-	out    []byte         // those of several runs
+	open    bool
+	h       recordlog.Frame
+	blocks  []blockLines
+	runs    recordlog.Runs // after the current one
+	block   int            // of the current run
+	left    int            // records of the current run
+	next    uint64         // offset of the next record
+	plain   []byte         // the lines of all blocks
+	columns columns.Block  // memory to unpack them
+	out     []byte         // those of several runs
 }
 
 type blockLines struct {
@@ -46,8 +48,8 @@ func (w *window) enter(h *recordlog.Frame, head []byte, from uint64, tenant *str
 	if err != nil {
 		return err
 	}
-	if cap(w.plain) > 2*windowBytes {
-		w.plain = nil
+	if cap(w.plain) > 2*packBytes {
+		w.plain, w.columns = nil, columns.Block{}
 	}
 	w.h, w.next, w.left, w.plain = *h, h.First, 0, w.plain[:0]
 	w.runs = append(w.runs[:0], runs...)
@@ -85,8 +87,8 @@ func (w *window) unpack(h *recordlog.Frame, data []byte, b *recordlog.Block) ([]
 	if h.Codec == recordlog.CodecNone {
 		w.plain = append(w.plain, data...)
 	} else {
-		w.plain = slices.Grow(w.plain, min(h.Unpacked-start, windowBytes)) // once, mostly
-		plain, err := unpack(w.plain, data, b.Unpacked)
+		w.plain = slices.Grow(w.plain, min(h.Unpacked-start, packBytes)) // once, mostly
+		plain, err := unpack(w.plain, data, h.Codec, b.Unpacked, &w.columns)
 		if err != nil {
 			return nil, err
 		}

@@ -65,8 +65,9 @@ const (
 )
 
 const (
-	CodecNone = 0
-	CodecZstd = 1
+	CodecNone    = 0
+	CodecZstd    = 1
+	CodecColumns = 2 // as package columns makes them
 )
 
 // Kind is the kind of a file, the fourth byte of its magic number.
@@ -326,7 +327,7 @@ func ParseFrame(b []byte) (Frame, error) {
 // Unknown names the first field with a value that this version cannot read, or "".
 func (f *Frame) Unknown() string {
 	switch {
-	case f.Codec > CodecZstd:
+	case f.Codec > CodecColumns:
 		return fmt.Sprintf("codec %d", f.Codec)
 	case f.Flags&^FlagBlocks != 0:
 		return fmt.Sprintf("flags %#02x", f.Flags)

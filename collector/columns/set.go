@@ -1,0 +1,63 @@
+package columns
+
+import (
+	"bytes"
+	"hash/maphash"
+)
+
+// A set numbers different byte strings, from 0 on, in the order in which they come.
+type set struct {
+	slots  []uint32 // index plus 1 of the string with this hash; a power of two of them
+	hashes []uint64
+	ends   []int // in text
+	text   []byte
+}
+
+var seed = maphash.MakeSeed()
+
+func (s *set) reset() {
+	clear(s.slots)
+	s.hashes, s.ends, s.text = s.hashes[:0], s.ends[:0], s.text[:0]
+}
+
+func (s *set) len() int { return len(s.ends) }
+
+func (s *set) at(i int) []byte {
+	start := 0
+	if i > 0 {
+		start = s.ends[i-1]
+	}
+	return s.text[start:s.ends[i]:s.ends[i]]
+}
+
+// add returns the number of b.
+func (s *set) add(b []byte) int {
+	if len(s.ends)*2 >= len(s.slots) {
+		s.grow()
+	}
+	hash := maphash.Bytes(seed, b)
+	mask := uint64(len(s.slots) - 1)
+	for at := hash & mask; ; at = (at + 1) & mask {
+		switch i := int(s.slots[at]) - 1; {
+		case i < 0:
+			s.text = append(s.text, b...)
+			s.ends, s.hashes = append(s.ends, len(s.text)), append(s.hashes, hash)
+			s.slots[at] = uint32(len(s.ends))
+			return len(s.ends) - 1
+		case s.hashes[i] == hash && bytes.Equal(s.at(i), b):
+			return i
+		}
+	}
+}
+
+func (s *set) grow() {
+	s.slots = make([]uint32, max(64, 2*len(s.slots)))
+	mask := uint64(len(s.slots) - 1)
+	for i, hash := range s.hashes {
+		at := hash & mask
+		for s.slots[at] != 0 {
+			at = (at + 1) & mask
+		}
+		s.slots[at] = uint32(i + 1)
+	}
+}

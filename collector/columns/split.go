@@ -1,0 +1,132 @@
+package columns
+
+import (
+	"bytes"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
+)
+
+const (
+	maxDepth  = 8
+	maxHoles  = 256  // of a shape
+	maxShapes = 1000 // of a block
+	hole      = 0
+)
+
+// wholeLine is the shape of a line that is not split: one hole, its line end included.
+var wholeLine = []byte{hole}
+
+// A span is a place in the lines of a block.
+type span struct{ start, end int }
+
+// A splitter splits a line into its shape and values.
+type splitter struct {
+	shape  []byte
+	values []span
+}
+
+// split splits lines[start:end], which is one line with its end.
+func (s *splitter) split(lines []byte, start, end int) {
+	if !s.object(lines[:end], start) {
+		s.shape = append(s.shape[:0], wholeLine...)
+		s.values = append(s.values[:0], span{start, end})
+	}
+}
+
+// object splits the line from i on to the end of b; false: it is not a plain object.
+func (s *splitter) object(b []byte, i int) bool {
+	s.shape, s.values = s.shape[:0], s.values[:0]
+	depth, copied := 0, i
+	if i >= len(b) || b[i] != '{' {
+		return false
+	}
+	for i++; ; i++ { // at the quote of a key
+		if i >= len(b) || b[i] != '"' {
+			return false
+		}
+		n := bytes.IndexByte(b[i+1:], '"')
+		if n < 0 || i+n+3 >= len(b) {
+			return false
+		}
+		key := b[i+1 : i+1+n]
+		if i += n + 2; b[i] != ':' || bytes.IndexByte(key, '\\') >= 0 || bytes.IndexByte(key, hole) >= 0 {
+			return false
+		}
+		if i++; b[i] == '{' && b[i+1] == '"' {
+			if depth++; depth > maxDepth {
+				return false
+			}
+			continue
+		}
+		end := valueEnd(b, i)
+		if end < 0 || end >= len(b) || len(s.values) == maxHoles {
+			return false
+		}
+		s.shape = append(append(s.shape, b[copied:i]...), hole)
+		s.values = append(s.values, span{i, end})
+		for copied, i = end, end; i < len(b) && b[i] == '}'; i++ {
+			depth--
+		}
+		if depth < 0 {
+			s.shape = append(s.shape, b[copied:]...)
+			return depth == -1 && i == len(b)-1 && b[i] == '\n'
+		}
+		if i >= len(b) || b[i] != ',' {
+			return false
+		}
+	}
+}
+
+// valueEnd returns the end of the JSON value at b[i]; -1: there is none.
+func valueEnd(b []byte, i int) int {
+	switch b[i] {
+	case '"', '{', '[':
+		return jsonwalk.SkipValue(b, i)
+	}
+	for end := i; end < min(len(b), i+64); end++ {
+		if b[end] == ',' || b[end] == '}' {
+			return end
+		}
+	}
+	return -1
+}
+
+// A path is the keys that lead to a value, each ended by a byte 00, as they are in the line.
+// The path of a whole line is empty.
+
+// appendPaths appends the path of each hole of a shape; false: one occurs twice.
+func appendPaths(dst []string, shape []byte) ([]string, bool) {
+	if bytes.Equal(shape, wholeLine) {
+		return append(dst, ""), true
+	}
+	var path []byte
+	var lengths []int // of path before each open object
+	seen := make(map[string]bool)
+	for i := 0; i < len(shape); i++ {
+		switch shape[i] {
+		case '{':
+			lengths = append(lengths, len(path))
+		case '}':
+			if len(lengths) == 0 {
+				return dst, false
+			}
+			path = path[:lengths[len(lengths)-1]]
+			lengths = lengths[:len(lengths)-1]
+		case '"':
+			n := bytes.IndexByte(shape[i+1:], '"')
+			if n < 0 || len(lengths) == 0 {
+				return dst, false
+			}
+			path = append(append(path[:lengths[len(lengths)-1]], shape[i+1:i+1+n]...), hole)
+			i += n + 1
+		case hole:
+			p := string(path)
+			if seen[p] {
+				return dst, false
+			}
+			seen[p] = true
+			dst = append(dst, p)
+		}
+	}
+	return dst, true
+}
