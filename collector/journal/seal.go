@@ -286,7 +286,7 @@ func (j *Journal) settle(s *segment) error {
 		}
 	}
 	if err == nil {
-		if away := inPlace(s.file, size); away != nil {
+		if away := (&syncTask{file: s.file, size: size}).inPlace(nil); away != nil {
 			j.mu.Lock()
 			defer j.mu.Unlock()
 			s.busy = false

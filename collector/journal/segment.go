@@ -54,6 +54,8 @@ type segment struct {
 	synced     uint64             // records below are durable
 	syncErr    error              // of its fsync, which is never called again
 	away       error              // why its file is not in its place, by ErrTakenAway
+	tail       tail               // before size
+	refilled   bool               // its file has lost bytes before size
 	busy       bool               // its file is about to get its last name, or is being saved: Look leaves it alone
 	marks      marks              // of its file
 	created    int64              // the time in the header of its file
@@ -112,14 +114,15 @@ func (j *Journal) path(first uint64, ext string) string {
 	return filepath.Join(j.dir, segmentName(first, ext))
 }
 
-// addLocked adds a committed frame of n bytes that ends at offset end.
-func (s *segment) addLocked(first, end uint64, n, minTime, maxTime int64, now time.Time) {
+// addLocked adds a committed frame of n bytes that ends at offset end and in these bytes.
+func (s *segment) addLocked(first, end uint64, n int64, last *tail, minTime, maxTime int64, now time.Time) {
 	if s.end == s.first {
 		s.minTime, s.maxTime, s.timed, s.begun = minTime, maxTime, true, now
 	}
 	s.minTime, s.maxTime = min(s.minTime, minTime), max(s.maxTime, maxTime)
 	s.marks.add(first, s.size, markStep)
 	s.size += n
+	s.tail = *last
 	s.end = end
 	s.written = now
 }

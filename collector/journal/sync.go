@@ -17,6 +17,7 @@ type syncer struct {
 	queue queue      // waiting for a round to end
 	dirty []*segment // perhaps not durable to their end, oldest first
 	work  []syncTask
+	buf   [32]byte // of the current round, as work is
 
 	failures int       // fsyncs in a row that failed
 	failed   time.Time // when the last one did
@@ -36,6 +37,7 @@ type syncTask struct {
 	file disk.File
 	end  uint64
 	size int64
+	tail tail
 	name bool // the name is to be made durable too
 }
 
@@ -85,10 +87,11 @@ func (j *Journal) syncRoundLocked() {
 	y.work = y.work[:0]
 	for _, s := range y.dirty {
 		if s.synced < s.end && s.syncErr == nil && s.away == nil {
-			y.work = append(y.work, syncTask{s, s.file, s.end, s.size, !s.named})
+			y.work = append(y.work, syncTask{s, s.file, s.end, s.size, s.tail, !s.named})
 		}
 	}
-	for _, t := range y.work {
+	for i := range y.work {
+		t := &y.work[i]
 		j.mu.Unlock()
 		var away error
 		err := t.file.Sync()
@@ -96,7 +99,7 @@ func (j *Journal) syncRoundLocked() {
 			err = j.fs.SyncDir(j.dir)
 		}
 		if err == nil {
-			away = inPlace(t.file, t.size)
+			away = t.inPlace(&y.buf)
 		}
 		j.mu.Lock()
 		j.counters.Fsyncs++

@@ -17,21 +17,48 @@ import (
 // a file without an error.
 var ErrTakenAway = errors.New("taken away from the journal")
 
-// inPlace returns why file is not in its place with at least size bytes.
-func inPlace(file disk.File, size int64) error {
-	switch same, n, err := disk.SameSize(file); {
-	case err != nil:
+// tail is the last bytes of the frames in a file. Who cuts the file takes them away, also if
+// it is filled up again before anybody looks at its size.
+type tail struct {
+	bytes [32]byte // fewer than a frame has
+	known bool
+}
+
+// errRefilled says that a file has lost bytes for good.
+var errRefilled = errors.New("it was cut and filled up again")
+
+// check returns why the bytes of file before size are not t. buf is of use during the call.
+func (t *tail) check(file disk.File, size int64, buf *[32]byte) error {
+	if !t.known {
+		return nil
+	}
+	if _, err := file.ReadAt(buf[:], size-int64(len(buf))); err != nil {
 		return err
-	case !same:
-		return errors.New("it was removed or replaced")
-	case n < size:
-		return fmt.Errorf("it was cut to %d of %d bytes", n, size)
+	}
+	if *buf != t.bytes {
+		return errRefilled
 	}
 	return nil
 }
 
+// inPlace returns why the file of t is not in its place with what was written to it.
+func (t *syncTask) inPlace(buf *[32]byte) error {
+	switch same, n, err := disk.SameSize(t.file); {
+	case err != nil:
+		return err
+	case !same:
+		return errors.New("it was removed or replaced")
+	case n < t.size:
+		return fmt.Errorf("it was cut to %d of %d bytes", n, t.size)
+	}
+	return t.tail.check(t.file, t.size, buf)
+}
+
 // takenLocked notes why the file of s is not in its place; nil: it is.
 func (s *segment) takenLocked(why error) {
+	if s.refilled = s.refilled || errors.Is(why, errRefilled); s.refilled && why == nil {
+		why = errRefilled
+	}
 	if s.away = nil; why != nil {
 		s.away = fmt.Errorf("%w: %s: %w", ErrTakenAway, segmentName(s.first, extOpen), why)
 	}
@@ -60,7 +87,7 @@ func (j *Journal) lookLocked() error {
 	var open []syncTask
 	for _, s := range j.segs {
 		if s.file != nil && s.syncErr == nil && !s.busy {
-			open = append(open, syncTask{s: s, file: s.file, size: s.size})
+			open = append(open, syncTask{s: s, file: s.file, size: s.size, tail: s.tail})
 		}
 	}
 	j.mu.Unlock()
@@ -72,8 +99,8 @@ func (j *Journal) lookLocked() error {
 		moved = fmt.Errorf("%w: %w", ErrTakenAway, moved)
 	}
 	errs := make([]error, len(open))
-	for i, t := range open {
-		errs[i] = inPlace(t.file, t.size)
+	for i := range open {
+		errs[i] = open[i].inPlace(new([32]byte))
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -172,7 +199,7 @@ func (j *Journal) saveSegment(s *segment) (err error) {
 		j.mu.Lock()
 		j.releaseLocked(w)
 	}
-	file, size, away := s.file, s.size, s.away
+	file, size, away, refilled := s.file, s.size, s.away, s.refilled
 	j.mu.Unlock()
 	name := segmentName(s.first, extOpen)
 	f := Finding{Kind: recordlog.Gone, File: name, Detail: "written again from what was open"}
@@ -180,8 +207,11 @@ func (j *Journal) saveSegment(s *segment) (err error) {
 	if err != nil {
 		return err
 	}
-	if same, err := file.Same(); err == nil && same && n < size {
+	if same, err := file.Same(); err == nil && same && (n < size || refilled) {
 		f = Finding{Kind: recordlog.Shorter, File: name, Pos: n, Bytes: size - n, Detail: "cut by another process while it was written"}
+		if refilled {
+			f = Finding{Kind: recordlog.Damaged, File: name, Detail: "cut by another process while it was written, and filled up again"}
+		}
 		j.mu.Lock()
 		s.syncErr, s.away = fmt.Errorf("make segment %s durable: %w: %w", segmentName(s.first, ""), ErrNotSynced, away), nil
 		s.busy = false

@@ -36,6 +36,7 @@ func (j *Journal) tryGroup(g *group, first uint64) (int64, error) {
 		return 0, fullError(err)
 	}
 	s := j.writer.seg
+	j.writer.tail = s.tail
 	var err error
 	if g.cut(j.o.MaxGroupBytes) {
 		err = j.writeParts(g, first, s.size)
@@ -110,7 +111,19 @@ func (j *Journal) writeFrame(g *group, first uint64, pos int64) (int64, error) {
 		h.Codec = recordlog.CodecZstd
 	}
 	h.Put(buf)
-	_, err := j.writer.seg.file.WriteAt(buf, pos)
+	s, t := j.writer.seg, &j.writer.tail
+	_, err := s.file.WriteAt(buf, pos)
+	if err == nil {
+		// Afterwards, since a write to a file that was cut fills it up.
+		if why := t.check(s.file, pos, &j.writer.read); why != nil {
+			j.mu.Lock()
+			s.takenLocked(why)
+			j.lost = s.away
+			j.mu.Unlock()
+		}
+		t.known = true
+		copy(t.bytes[:], buf[len(buf)-len(t.bytes):])
+	}
 	pool.Overwrite(j.writer.buf)
 	return size, err
 }
