@@ -58,6 +58,7 @@ type Block struct {
 	rows    []int64
 	shapes  []shape
 	columns []column
+	paths   []string // of the columns
 	streams [][]byte // memory of streams
 	used    int
 	bad     bool
@@ -90,6 +91,11 @@ func (v *values) at(i int) []byte {
 	} else if v.indexes != nil {
 		i = int(v.indexes[i])
 	}
+	return v.string(i)
+}
+
+// string returns one of the strings in text.
+func (v *values) string(i int) []byte {
 	start := 0
 	if i > 0 {
 		start = v.ends[i-1]
@@ -99,28 +105,25 @@ func (v *values) at(i int) []byte {
 
 // AppendLines appends the lines of a block, which have size bytes, to dst.
 func (b *Block) AppendLines(dst, block []byte, size int) ([]byte, error) {
-	if len(block) == 0 {
-		return dst, ErrDamaged
-	}
-	switch block[0] {
-	case formLines:
+	if len(block) > 0 && block[0] == formLines {
 		return AppendFrame(dst, block[1:], size)
-	case formColumns:
-	default:
-		return dst, ErrDamaged
 	}
-	if err := b.open(block[1:], size); err != nil {
+	if err := b.open(block, size); err != nil {
 		return dst, err
 	}
 	for i := range b.columns {
-		c := &b.columns[i]
-		r := reader{b: b, head: c.head, chunk: c.chunk}
-		c.next, c.values = 0, r.column(c.n)
-		if b.bad {
+		if !b.read(&b.columns[i]) {
 			return dst, ErrDamaged
 		}
 	}
 	return b.join(dst)
+}
+
+// read reads the values of c; false: they are damaged.
+func (b *Block) read(c *column) bool {
+	r := reader{b: b, head: c.head, chunk: c.chunk}
+	c.next, c.values = 0, r.column(c.n)
+	return !b.bad
 }
 
 func (b *Block) join(dst []byte) ([]byte, error) {
@@ -148,6 +151,10 @@ func (b *Block) join(dst []byte) ([]byte, error) {
 
 // open reads the directory.
 func (b *Block) open(block []byte, size int) error {
+	if len(block) == 0 || block[0] != formColumns {
+		return ErrDamaged
+	}
+	block = block[1:]
 	b.size, b.budget, b.bad, b.used = size, streamLimit(size), false, 0
 	r := reader{b: b, head: block}
 	n, packed := r.number(b.budget), r.bytes(r.number(len(block)))
@@ -162,7 +169,7 @@ func (b *Block) open(block []byte, size int) error {
 	}
 	r = reader{b: b, head: b.dir}
 	rows := r.number(size)
-	b.shapes = b.shapes[:0]
+	b.shapes, b.paths = b.shapes[:0], b.paths[:0]
 	paths := make(map[string]int)
 	for range r.number(maxShapes + 1) {
 		b.shapes = append(b.shapes, b.shape(r.bytes(r.number(len(r.head))), paths))
@@ -201,6 +208,7 @@ func (b *Block) shape(text []byte, paths map[string]int) (s shape) {
 		if !known {
 			c = len(paths)
 			paths[p] = c
+			b.paths = append(b.paths, p)
 		}
 		s.holes = append(s.holes, c)
 	}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"time"
@@ -33,7 +34,8 @@ const (
 type walker struct {
 	recordlog.Walker
 	unpacked lineBuffer
-	win      window // the frame with blocks that was entered last
+	win      window                            // the frame with blocks that was entered last
+	wanted   func(block []byte, size int) bool // see Reader.SetWanted; nil: all are
 }
 
 // lines returns the lines of the frame h at Pos, valid until the next call on w, and
@@ -46,7 +48,18 @@ func (w *walker) lines(h *recordlog.Frame) ([]byte, error) {
 	if err != nil || h.Codec == recordlog.CodecNone {
 		return b[min(h.KeysLen, len(b)):], err
 	}
+	if !isWanted(w.wanted, h, b[h.KeysLen:], h.Unpacked) {
+		return nil, errUnwanted
+	}
 	return linesOf(h, b, &w.unpacked)
+}
+
+// errUnwanted is returned instead of lines that are not wanted.
+var errUnwanted = errors.New("no line is wanted")
+
+// isWanted reports whether lines of h that are stored as data may be wanted.
+func isWanted(wanted func([]byte, int) bool, h *recordlog.Frame, data []byte, size int) bool {
+	return wanted == nil || h.Codec != recordlog.CodecColumns || wanted(data, size)
 }
 
 // A lineBuffer is memory for unpacked lines, which is used again.

@@ -24,13 +24,14 @@ type window struct {
 	open    bool
 	h       recordlog.Frame
 	blocks  []blockLines
-	runs    recordlog.Runs // after the current one
-	block   int            // of the current run
-	left    int            // records of the current run
-	next    uint64         // offset of the next record
-	plain   []byte         // the lines of all blocks
-	columns columns.Block  // memory to unpack them
-	out     []byte         // those of several runs
+	runs    recordlog.Runs                    // after the current one
+	block   int                               // of the current run
+	left    int                               // records of the current run
+	next    uint64                            // offset of the next record
+	wanted  func(block []byte, size int) bool // see Reader.SetWanted
+	plain   []byte                            // the lines of all blocks
+	columns columns.Block                     // memory to unpack them
+	out     []byte                            // those of several runs
 }
 
 type blockLines struct {
@@ -63,7 +64,9 @@ func (w *window) enter(h *recordlog.Frame, head []byte, from uint64, tenant *str
 			l.lost = byRetention
 		default:
 			data, err := read(&b)
-			if err == nil {
+			if err == nil && !isWanted(w.wanted, h, data, b.Unpacked) {
+				l.passed = true
+			} else if err == nil {
 				l.lines, err = w.unpack(h, data, &b)
 			}
 			if recordlog.IsDamage(err) {

@@ -86,6 +86,7 @@ type source struct {
 type reader interface {
 	SetTimeRange(minimum, maximum int64)
 	SetTenant(name string)
+	SetWanted(wanted func(block []byte, size int) bool)
 	Next(ctx context.Context) (journal.Frame, error)
 	TryNext() (journal.Frame, bool, error)
 	Offset() uint64

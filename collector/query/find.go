@@ -112,7 +112,7 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 		f.wait(f.at.Begin)
 		defer f.at.End()
 	}
-	if !q.mayMatch(lines) {
+	if len(lines) == 0 || !q.mayMatch(lines) {
 		if offset < end {
 			f.scanned += min(uint64(frame.Records), end-offset)
 		}

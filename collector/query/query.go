@@ -6,6 +6,8 @@ package query
 import (
 	"math"
 	"time"
+
+	"github.com/rollway/rollway/collector/columns"
 )
 
 // Limits of an expression. Parse refuses what goes beyond them.
@@ -77,6 +79,10 @@ func (q *Query) configure(r reader) {
 	r.SetTimeRange(q.TimeRange())
 	if q.tenant != nil {
 		r.SetTenant(*q.tenant)
+	}
+	if need := q.Needs(); need.prunes() {
+		block := new(columns.Block)
+		r.SetWanted(func(data []byte, size int) bool { return need.mayBeIn(block, data, size) })
 	}
 }
 
