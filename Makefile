@@ -91,6 +91,10 @@ bench-relay: ## measure relays against each other (14 minutes)
 bench-ingest: ## measure taking events in beside a published pipeline and other collectors (15 minutes)
 	@$(BENCH) ingest -o $(OUT)/ingest.json $(ARGS) && ../bin/bench tables
 
+.PHONY: bench-query
+bench-query: ## ask Rollway, ClickHouse, DuckDB and zstd | rg the same questions about 2 GB of lines; ARGS='-size 64MB' for fewer
+	@$(BENCH) query -o $(OUT)/query.json $(ARGS)
+
 .PHONY: bench-tables
 bench-tables: ## make all tables from the results that there are
 	@$(BENCH) tables

@@ -24,7 +24,7 @@ import (
 func programs() []program {
 	return append([]program{
 		{"logger", runLogger}, {"writers", runWriters}, {"latency", runLatency}, {"direct", runDirect}, {"direct-headline", runHeadline},
-		{"ingest", runIngest}, {"alloc", runAlloc}, {"relay", runRelay},
+		{"ingest", runIngest}, {"alloc", runAlloc}, {"relay", runRelay}, {"query", runQuery},
 	}, faultPrograms()...)
 }
 

@@ -99,7 +99,12 @@ func Start(role string, job any) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{Cmd: cmd}
+	return Talk(cmd)
+}
+
+// Talk starts another program that exchanges JSON as the roles of this one do.
+func Talk(cmd *exec.Cmd) (p *Process, err error) {
+	p = &Process{Cmd: cmd}
 	if p.in, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}

@@ -74,6 +74,12 @@ func Resident(pid int) (int64, error) {
 	return int64(kib * 1024), err
 }
 
+// Peak is the most resident memory that a process has had, in bytes.
+func Peak(pid int) (int64, error) {
+	kib, err := procField(pid, "status", "VmHWM:")
+	return int64(kib * 1024), err
+}
+
 // Space is the memory in bytes, shared pages split among those that share them,
 // and the open descriptors, of the process and its children.
 func (p *Process) Space() (bytes float64, descriptors int, err error) {

@@ -23,5 +23,8 @@ func (p *Process) Reads() (float64, error) { return 0, errMissing }
 // Resident is not known here.
 func Resident(int) (int64, error) { return 0, errMissing }
 
+// Peak is not known here.
+func Peak(int) (int64, error) { return 0, errMissing }
+
 // Space is not known here.
 func (p *Process) Space() (float64, int, error) { return 0, 0, errMissing }

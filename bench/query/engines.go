@@ -1,0 +1,345 @@
+package query
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/child"
+	"github.com/rollway/rollway/internal/testkit"
+)
+
+// Cost is what a question or an ingest took: seconds of wall and of CPU time, of the
+// engine and its client.
+type Cost struct {
+	Wall float64 `json:"wall_s"`
+	CPU  float64 `json:"cpu_s"`
+}
+
+// An engine answers questions about the lines of a file.
+type engine interface {
+	name() string
+	// load stores the lines of a file of NDJSON, and returns how many bytes they take.
+	load(file string) (Cost, int64, error)
+	// ask returns the rows of an answer, comparable between engines, and false if the
+	// engine cannot answer.
+	ask(q Query) (rows []string, c Cost, can bool, err error)
+	peak() (int64, error) // resident memory in bytes
+	dir() string          // of the stored files
+	stop() error
+}
+
+// own is `rollway serve`.
+type own struct {
+	*child.Process
+	url, folder string
+}
+
+// startOwn starts a collector. The last segment, which takes lines, is not packed: a small
+// corpus gets smaller segments than the default.
+func startOwn(program, folder string, size int64) (engine, error) {
+	addr, err := testkit.FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(folder, "rollway.yaml")
+	text := fmt.Sprintf("listen: %s\nlisten_grpc: \"\"\ndata: %s\njournal:\n  segment_size: %d\ntimeouts: {query: 10m, query_cpu: 10m}\n",
+		addr, filepath.Join(folder, "data"), min(128<<20, max(2<<20, size/32)))
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	p, err := child.Program(exec.Command(program, "serve", "-config", config), addr)
+	return &own{p, "http://" + addr, folder}, err
+}
+
+func (o *own) name() string         { return Rollway }
+func (o *own) dir() string          { return filepath.Join(o.folder, "data") }
+func (o *own) peak() (int64, error) { return child.Peak(o.Pid()) }
+func (o *own) stop() error          { return o.Stop() }
+
+// batchSize is about how long a request of the ingest is.
+const batchSize = 1 << 20
+
+func (o *own) load(file string) (Cost, int64, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return Cost{}, 0, err
+	}
+	defer f.Close()
+	in := bufio.NewReaderSize(f, batchSize)
+	stop, err := o.clock()
+	if err != nil {
+		return Cost{}, 0, err
+	}
+	body, sent := make([]byte, 0, 2*batchSize), 0
+	for end := false; !end; {
+		line, err := in.ReadSlice('\n')
+		if end = err == io.EOF; err != nil && !end {
+			return Cost{}, 0, err
+		}
+		body = append(body, line...)
+		if len(body) < batchSize && !end || len(body) == 0 {
+			continue
+		}
+		if _, err := answer(http.Post(o.url+"/api/logs", "application/x-ndjson", bytes.NewReader(body))); err != nil {
+			return Cost{}, 0, err
+		}
+		body, sent = body[:0], sent+1
+	}
+	if err := o.packed(); err != nil {
+		return Cost{}, 0, err
+	}
+	c, err := stop()
+	return c, folderSize(o.dir()), err
+}
+
+// packed waits until all segments are packed except the one that takes lines.
+func (o *own) packed() error {
+	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		text, err := answer(http.Get(o.url + "/metrics"))
+		if err != nil {
+			return err
+		}
+		segments, packed := metric(text, "rollway_journal_segments"), metric(text, "rollway_journal_packed_segments_total")
+		if segments > 0 && packed >= segments-1 {
+			return nil
+		}
+		if time.Since(begin) > 10*time.Minute {
+			return fmt.Errorf("of %v segments %v are packed after 10 minutes", segments, packed)
+		}
+	}
+}
+
+// metric is the value of a metric without labels, -1 if there is none.
+func metric(text []byte, name string) float64 {
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			v, _ := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			return v
+		}
+	}
+	return -1
+}
+
+// answer reads a response to its end.
+func answer(r *http.Response, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err == nil && r.StatusCode/100 != 2 {
+		err = fmt.Errorf("status %d: %s", r.StatusCode, bytes.TrimSpace(text))
+	}
+	return text, cmp.Or(err, failed(r.Trailer.Get("Rollway-Error")))
+}
+
+func failed(reason string) error {
+	if reason == "" {
+		return nil
+	}
+	return errors.New(reason)
+}
+
+// clock measures from now on.
+func (o *own) clock() (stop func() (Cost, error), err error) {
+	server, err := o.CPU()
+	begin, client := time.Now(), clientCPU()
+	return func() (Cost, error) {
+		wall, us := time.Since(begin), clientCPU()-client
+		now, err := o.CPU()
+		return Cost{wall.Seconds(), (now - server + us).Seconds()}, err
+	}, err
+}
+
+func (o *own) ask(q Query) ([]string, Cost, bool, error) {
+	request, err := http.NewRequest("GET", o.url+"/api/query?"+q.Rollway.Encode(), nil)
+	if err != nil {
+		return nil, Cost{}, true, err
+	}
+	request.Header.Set("TE", "trailers")
+	stop, err := o.clock()
+	if err != nil {
+		return nil, Cost{}, true, err
+	}
+	text, err := answer(http.DefaultClient.Do(request))
+	c, err2 := stop()
+	if err := errors.Join(err, err2); err != nil {
+		return nil, c, true, err
+	}
+	rows, err := ownRows(text, q.columns)
+	return rows, c, true, err
+}
+
+// ownRows makes comparable rows of lines, or of rows with these columns.
+func ownRows(text []byte, columns []string) (rows []string, err error) {
+	for line := range bytes.Lines(text) {
+		var row map[string]any
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.UseNumber()
+		if err := d.Decode(&row); err != nil {
+			return nil, err
+		}
+		at := int64(0)
+		if written, ok := row["time"].(string); ok {
+			t, err := time.Parse(time.RFC3339, written)
+			if err != nil {
+				return nil, err
+			}
+			at = t.UnixMicro()
+		}
+		if columns == nil {
+			rows = append(rows, strconv.FormatInt(at, 10))
+			continue
+		}
+		row["time"] = at / 1e6
+		var cells []string
+		for _, name := range columns {
+			cells = append(cells, fmt.Sprint(row[name]))
+		}
+		rows = append(rows, strings.Join(cells, "\t"))
+	}
+	return rows, nil
+}
+
+//go:embed engine.py
+var script string
+
+// sql is an engine in a process of Python.
+type sql struct {
+	p               *child.Process
+	version, folder string
+}
+
+// reply is what the process says.
+type reply struct {
+	Version, Error string
+	Wall, CPU      float64
+	Stored         int64
+	Rows           []string
+}
+
+// startSQL starts an engine: clickhouse or duckdb. packages is a folder of Python's.
+func startSQL(kind, packages, folder string) (engine, error) {
+	cmd := exec.Command("python3", "-c", script, kind, folder)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+packages)
+	p, err := child.Talk(cmd)
+	if err != nil {
+		return nil, err
+	}
+	var r reply
+	if err := p.Receive(&r); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return &sql{p, r.Version, folder}, nil
+}
+
+func (s *sql) name() string         { return s.version }
+func (s *sql) dir() string          { return s.folder }
+func (s *sql) peak() (int64, error) { return child.Peak(s.p.Pid()) }
+func (s *sql) stop() error          { return s.p.Stop() }
+
+func (s *sql) command(c map[string]any) (r reply, err error) {
+	err = s.p.Ask(c, &r)
+	return r, cmp.Or(err, failed(r.Error))
+}
+
+func (s *sql) load(file string) (Cost, int64, error) {
+	r, err := s.command(map[string]any{"load": file})
+	return Cost{r.Wall, r.CPU}, r.Stored, err
+}
+
+func (s *sql) ask(q Query) ([]string, Cost, bool, error) {
+	r, err := s.command(map[string]any{"sql": q.sql(s.version), "lines": q.columns == nil})
+	return r.Rows, Cost{r.Wall, r.CPU}, true, err
+}
+
+// pipe is `zstd -dc | rg`: processes for each question.
+type pipe struct {
+	folder string
+	most   int64
+}
+
+func (p *pipe) name() string         { return Pipe }
+func (p *pipe) dir() string          { return p.folder }
+func (p *pipe) peak() (int64, error) { return p.most, nil }
+func (p *pipe) stop() error          { return nil }
+func (p *pipe) file() string         { return filepath.Join(p.folder, "lines.zst") }
+
+// run runs a command of the shell.
+func (p *pipe) run(command string) ([]byte, Cost, error) {
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	begin, client := time.Now(), clientCPU()
+	err := cmd.Run()
+	wall := time.Since(begin)
+	if err != nil && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 1 && said.Len() == 0 {
+		err = nil // rg found nothing
+	} else if err != nil {
+		err = fmt.Errorf("%s: %w: %s", command, err, said.Bytes())
+	}
+	if cmd.ProcessState == nil {
+		return nil, Cost{}, err
+	}
+	p.most = max(p.most, mostOf(cmd.ProcessState))
+	return out.Bytes(), Cost{wall.Seconds(), (clientCPU() - client + cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()}, err
+}
+
+func (p *pipe) load(file string) (Cost, int64, error) {
+	_, c, err := p.run("zstd -q -3 -T0 -o '" + p.file() + "' '" + file + "'")
+	p.most = 0
+	return c, folderSize(p.folder), err
+}
+
+func (p *pipe) ask(q Query) ([]string, Cost, bool, error) {
+	if q.Shell == "" {
+		return nil, Cost{}, false, nil
+	}
+	out, c, err := p.run("zstd -dc -T0 '" + p.file() + "' | " + q.Shell)
+	if err != nil {
+		return nil, c, true, err
+	}
+	if q.columns == nil {
+		rows, err := ownRows(out, nil)
+		return rows, c, true, err
+	}
+	var rows []string
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		if q.tally && len(f) == 2 {
+			if at, err := time.Parse("2006-01-02T15", f[1]); err == nil {
+				f[1] = strconv.FormatInt(at.Unix(), 10)
+			}
+			f[0], f[1] = f[1], f[0]
+		}
+		rows = append(rows, strings.Join(f, "\t"))
+	}
+	return rows, c, true, nil
+}
+
+// folderSize is how many bytes the files of a folder take.
+func folderSize(dir string) (size int64) {
+	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		return nil
+	})
+	return size
+}
