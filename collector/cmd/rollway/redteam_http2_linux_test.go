@@ -346,8 +346,8 @@ func grpcAssault(flag byte, length int64, body []byte, coding string) *assault {
 
 // TestRedteamHTTP2 attacks by HTTP/2 and gRPC, one way after the other.
 func TestRedteamHTTP2(t *testing.T) {
-	testkit.Nightly(t, testkit.Redteam, "its victims wait for longer beside other tests")
-	const how = 2500 * time.Millisecond
+	testkit.NoRace(t, "its victims wait for a collector that is ten times as slow")
+	how := time.Duration(testkit.Rounds(t, testkit.Redteam, 200, 2500)) * time.Millisecond
 	a := newTarget(t, "timeouts: {read_header: 2s, read: 4s, write: 4s, idle: 5s, query: 4s}\n")
 	a.bound = mostResident(200) + 64<<20 // and what queries take
 	for range 50 {
@@ -364,7 +364,10 @@ func TestRedteamHTTP2(t *testing.T) {
 	left := a.unharmed()
 	testkit.Attack{
 		Attack: fmt.Sprintf("%d attacks by HTTP/2 and gRPC", len(all)), Times: times,
-		Promised: "no victim is refused; nothing is left over",
+		Promised: "no victim is refused, p99 ≤ 2 s; nothing is left over",
 		Measured: fmt.Sprintf("0 refused, p99 %v under the worst; %s", worst.Round(time.Millisecond), left),
 	}.Report(t)
+	if worst > 2*time.Second { // also beside other tests
+		t.Errorf("a victim's p99 is %v", worst)
+	}
 }
