@@ -45,7 +45,7 @@ func (s *splitter) object(b []byte, i int) bool {
 			return false
 		}
 		n := bytes.IndexByte(b[i+1:], '"')
-		if n < 0 || i+n+3 >= len(b) {
+		if n < 0 || i+n+4 >= len(b) {
 			return false
 		}
 		key := b[i+1 : i+1+n]
@@ -59,7 +59,7 @@ func (s *splitter) object(b []byte, i int) bool {
 			continue
 		}
 		end := valueEnd(b, i)
-		if end < 0 || end >= len(b) || len(s.values) == maxHoles {
+		if end <= i || end >= len(b) || len(s.values) == maxHoles {
 			return false
 		}
 		s.shape = append(append(s.shape, b[copied:i]...), hole)

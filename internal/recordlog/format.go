@@ -39,7 +39,7 @@ import (
 //	      48     4  number of records, at least 1
 //	      52     4  length of the key section in bytes
 //	      56     4  length of the lines when unpacked
-//	      60     1  codec of the lines: 0 = none, 1 = zstd
+//	      60     1  codec of the lines: 0 = none, 1 = zstd, 2 = columns
 //	      61     1  flags: 1 = the lines are in blocks
 //	      62     2  number of idempotency keys
 //
