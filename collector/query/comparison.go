@@ -17,8 +17,7 @@ type comparison struct {
 	at       int // byte offset of the value
 	field    field
 	operator string
-	value    string
-	bare     bool // the value was not quoted
+	value    written
 }
 
 // operators without the negated ones, which node takes off.
@@ -36,9 +35,9 @@ func (c *comparison) node() (*node, error) {
 }
 
 func (c *comparison) positive(o op) (*node, error) {
-	value := c.value
+	value := c.value.text
 	expression := strings.HasSuffix(c.operator, "=~")
-	if c.bare && !expression && strings.Contains(value, "*") {
+	if !c.value.quoted && !expression && strings.Contains(value, "*") {
 		head, tail, _ := strings.Cut(value, "*")
 		switch {
 		case o != opEqual || tail != "":
@@ -50,11 +49,15 @@ func (c *comparison) positive(o op) (*node, error) {
 		o, value = opPrefix, head
 	}
 	if c.field == (field{id: fieldAttrs}) {
-		if c.scans++; c.scans > MaxScans {
-			return nil, c.fail(c.at, fmt.Sprintf("comparison %d with all attributes", c.scans), fmt.Sprintf("at most %d: name the attributes, or search for texts without attrs~", MaxScans))
+		if err := c.scan(c.at); err != nil {
+			return nil, err
 		}
 	}
 	switch {
+	case c.value.word && o != opContains:
+		return nil, c.fail(c.at, "`w`", `w"…" only after ~ or !~, or without a field: = compares with the whole value`)
+	case c.value.fold && o != opContains && o != opEqual:
+		return nil, c.fail(c.at, "`i`", `i"…" only after = != ~ or !~, or without a field`)
 	case o == opContains && value == "":
 		return nil, c.fail(c.at, `""`, "a text that is not empty")
 	case c.field.id == fieldLevel && c.field.path == "":
@@ -62,7 +65,8 @@ func (c *comparison) positive(o op) (*node, error) {
 	case c.field.id == fieldTime && c.field.path == "" && o != opContains && o != opPrefix:
 		return c.timeNode(o, value)
 	}
-	t := newValueTerm(o, c.field, value, c.bare)
+	t := newValueTerm(o, c.field, value, !c.value.quoted)
+	t.modify(c.value)
 	if expression {
 		x, err := c.newPattern(c.at, value)
 		if err != nil {
@@ -71,6 +75,14 @@ func (c *comparison) positive(o op) (*node, error) {
 		t.pattern = x
 	}
 	return termNode(t), nil
+}
+
+// scan counts what takes a pass of its own through all attributes.
+func (p *parser) scan(at int) error {
+	if p.scans++; p.scans > MaxScans {
+		return p.fail(at, fmt.Sprintf("comparison %d with all attributes", p.scans), fmt.Sprintf(`at most %d: name the attributes, or search for texts without attrs~ and w"…"`, MaxScans))
+	}
+	return nil
 }
 
 func (c *comparison) levelNode(o op, value string) (*node, error) {

@@ -25,9 +25,9 @@ func newManyTexts(checks []check) *manyTexts {
 	m := &manyTexts{classes: 1}
 	size := 1
 	for _, c := range checks {
-		size += len(c.term.text)
-		for i := range len(c.term.text) {
-			if b := c.term.text[i]; m.class[b] == 0 {
+		size += len(c.term.needle)
+		for _, b := range c.term.needle {
+			if m.class[b] == 0 {
 				m.class[b] = uint16(m.classes)
 				m.classes++
 			}
@@ -36,17 +36,17 @@ func newManyTexts(checks []check) *manyTexts {
 	m.next = make([]uint16, m.classes, size*m.classes)
 	m.found = make([][]int32, 1, size)
 	for _, c := range checks {
-		m.add(c.term.text, c.index)
+		m.add(c.term.needle, c.index)
 	}
 	m.link()
 	return m
 }
 
 // add adds the states of a text.
-func (m *manyTexts) add(text string, index int) {
+func (m *manyTexts) add(text []byte, index int) {
 	state := 0
-	for i := range len(text) {
-		at := state*m.classes + int(m.class[text[i]])
+	for _, c := range text {
+		at := state*m.classes + int(m.class[c])
 		if m.next[at] == 0 {
 			m.next[at] = uint16(len(m.found))
 			m.found = append(m.found, nil)

@@ -49,7 +49,7 @@ func TestManyTexts(t *testing.T) {
 			texts[i] = word(6)
 		}
 		q := mustParse(t, quotedOr(texts))
-		if q.many == nil {
+		if q.texts.many == nil {
 			t.Fatalf("%d texts are searched for one by one", len(texts))
 		}
 		for range 20 {
@@ -106,7 +106,7 @@ func TestManyTextsMemory(t *testing.T) {
 		{strings.Repeat("a", 7000), "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"},
 		strings.Split(strings.TrimSuffix(strings.Repeat("x,", 512), ","), ","),
 	} {
-		m := mustParse(t, quotedOr(texts)).many
+		m := mustParse(t, quotedOr(texts)).texts.many
 		if n := len(m.found); n > MaxLength+1 || len(m.next) != n*m.classes || len(m.next) > (MaxLength+1)*257 {
 			t.Errorf("%d states, %d classes, %d transitions", n, m.classes, len(m.next))
 		}

@@ -142,7 +142,7 @@ func (s *scan) top(id fieldID, start, end int) bool {
 			return false
 		}
 	}
-	if len(s.q.text)+len(s.q.exprs) > 0 && (id == fieldMsg || id == fieldError || id == fieldAttrs) {
+	if (s.q.texts.any() || s.q.folded.any()) && (id == fieldMsg || id == fieldError || id == fieldAttrs) {
 		s.texts(start, end)
 	}
 	if checks := s.q.inside[id]; len(checks) > 0 && s.line[start] == '{' {
@@ -157,11 +157,19 @@ func (s *scan) apply(t *term, start, end int) bool {
 	switch line[start] {
 	case '"':
 		end, escaped := jsonwalk.SkipString(line, start)
-		return end >= 0 && t.holds(s.text(line[start+1:end-1], escaped), true)
+		return end >= 0 && s.holds(t, s.text(line[start+1:end-1], escaped), true)
 	case '{', '[':
 		return t.op == opPresent || s.applyInside(t, start, end)
 	}
-	return t.holds(line[start:end], false)
+	return s.holds(t, line[start:end], false)
+}
+
+// holds compares a scalar with t.
+func (s *scan) holds(t *term, text []byte, isString bool) bool {
+	if t.fold {
+		text = s.fold(text)
+	}
+	return t.holds(text, isString)
 }
 
 // applyInside tells whether t holds for an element of the list line[start:end],
@@ -170,7 +178,7 @@ func (s *scan) applyInside(t *term, start, end int) bool {
 	v := values{scan: s, end: end, at: start, objects: t.op == opContains}
 	for {
 		text, isString, ok := v.next()
-		if !ok || t.holds(text, isString) {
+		if !ok || s.holds(t, text, isString) {
 			return ok
 		}
 	}
@@ -181,22 +189,23 @@ func (s *scan) texts(start, end int) {
 	v := values{scan: s, end: end, at: start, objects: true}
 	for {
 		text, isString, ok := v.next()
-		switch {
-		case !ok:
+		if !ok {
 			return
-		case s.q.many == nil:
-			s.each(s.q.text, text, isString)
-		case isString || isNumberStart(text):
-			s.q.many.search(s, text)
 		}
-		s.each(s.q.exprs, text, isString)
+		s.q.texts.search(s, text, isString)
+		if s.q.folded.any() {
+			s.q.folded.search(s, s.fold(text), isString)
+		}
 	}
 }
 
-// each notes the checks that hold for a scalar.
-func (s *scan) each(checks []check, text []byte, isString bool) {
-	for k := range checks {
-		if c := &checks[k]; !s.hits.has(c.index) && c.term.holds(text, isString) {
+// search notes the texts that are in a scalar.
+func (x *texts) search(s *scan, text []byte, isString bool) {
+	if x.many != nil && (isString || isNumberStart(text)) {
+		x.many.search(s, text)
+	}
+	for k := range x.each {
+		if c := &x.each[k]; !s.hits.has(c.index) && c.term.holds(text, isString) {
 			s.hit(c)
 		}
 	}

@@ -59,6 +59,12 @@ func TestMatch(t *testing.T) {
 		{`re"ch.rge"`, true}, {`re"^charge"`, false}, {`re"(?i)CHARGE"`, true}, {`-re"ch.rge"`, false}, {`re"^503$"`, true}, {`re"false"`, false}, {`re"café|tea"`, true}, {`re"a\"b"`, true},
 		{`re"x" or re"y$" or charge`, true}, {`http.path=~^/v\d/`, true}, {`http.path!=~"^/v2/"`, true}, {`http=~"/v1"`, true}, {`nothing=~"a"`, false}, {`nothing!=~"a"`, true}, {`service=~"api$" region=~"^(eu|us)-"`, true},
 		{`time=~"T12:4\d"`, true}, {`tags=~"^vi"`, true}, {`ok=~"^f"`, true}, {`msg=~"(?i:FAILED) to c*"`, true}, {`msg=~"failed|X" msg=~"to (x|charge)"`, true},
+		// ignoring case, whole words
+		{`i"CHARGE"`, true}, {`i"CHARGES"`, false}, {`i"CAFÉ 😀"`, true}, {`w"charge"`, true}, {`w"charg"`, false}, {`w"harge"`, false}, {`w"to charge"`, true}, {`w"Charge"`, false},
+		{`iw"Charge"`, true}, {`wi"CHARG"`, false}, {`w"é"`, false}, {`w"café"`, true}, {`w"😀"`, true}, {`w"a\"b"`, true}, {`w"123"`, false}, {`w"cus_123"`, true}, {`-w"charg"`, true}, {`i"false"`, false},
+		{`service=i"Payment-API"`, true}, {`service!=i"Payment-API"`, false}, {`service=i"payment"`, false}, {`service~i"MENT"`, true}, {`service~w"payment"`, true}, {`service~w"pay"`, false}, {`service!~iw"PAYMENT"`, false},
+		{`http~iw"V1"`, true}, {`tags=i"VIP"`, true}, {`tags~w"vi"`, false}, {`ok=i"FALSE"`, true}, {`region~wi"EU"`, true}, {`level=i"Error"`, true}, {`retry_count=i"2"`, true}, {`attrs~i"EU-W"`, true},
+		{`i"CHARGE" i"VIP" w"503" charge`, true}, {`text~i"CAFÉ"`, true}, {`user_id=i""`, false}, {`empty=i""`, true},
 		// and, or, not
 		{"level>=warn service=payment-api charge", true}, {"level>=warn service=x", false}, {"service=x or charge", true}, {"not (service=x or charge)", false},
 		{"-debug -nothing", true}, {"-charge", false}, {"-(zzz b) (vip or x)", true}, {"not level=debug region=eu-west", true}, {"not level=error or region=eu-west", true},
@@ -144,7 +150,7 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 	for _, expr := range []string{
 		"charge", `"é 😀"`, "nothing", "level>=warn", "level=warn+1", "time>=2026-05-28 time<2026-05-29", "http.status>=500 a.b.c.d=1",
 		`text="café 😀\n\"q\"\\"`, "tags~deep or tags=7", "big>9007199254740992", "error.cause~dial", "not (region=us or service=x) vip",
-		strings.Repeat("x", 2000),
+		strings.Repeat("x", 2000), `i"CAFÉ" or i"X"`, `w"charge" -tags~iw"DEE" service=i"É"`,
 	} {
 		q := mustParse(t, expr)
 		fewest := testkit.Mallocs(func() {
@@ -163,7 +169,7 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 // Pieces of generated lines and queries; few, so that they meet often.
 var (
 	genKeys    = []string{"a", "b", "a.b", "b.c", "é", "level", "error.kind", "x y", `q"`}
-	genStrings = []string{"", "a", "b", "ab", "abc", "aab", "é", "x\ny", `q"\`, "10", "9", "1e1", "true", "null", "-5", "😀"}
+	genStrings = []string{"", "A", "B a", "a_b", "Ab-a", "É", "ſK", "sk", "a", "b", "ab", "abc", "aab", "é", "x\ny", `q"\`, "10", "9", "1e1", "true", "null", "-5", "😀"}
 	genNumbers = []string{"0", "-0", "1", "9", "10", "1e1", "10.0", "0.1", "1E-1", "-5", "-5.5", "9007199254740993", "9007199254740992", "9007199254740993.0", "123456789012345678901234567890"}
 	genLevels  = []string{"TRACE", "DEBUG", "INFO", "WARN", "WARN+1", "ERROR", "PANIC", "FATAL", "FATAL+3", "TRACE-2"}
 	genTimes   = []string{"2026-05-28T12:40:00.000000000Z", "2026-05-28T12:40:00.000000001Z", "2026-05-28T00:00:00.000000000Z", "2026-05-27T23:59:59.999999999Z"}
@@ -282,6 +288,9 @@ func genExpr(r *rand.Rand, depth int) string {
 	case kind == 7 && r.IntN(3) == 0:
 		return "re" + pick(r, genPatterns)
 	case kind == 7:
+		if r.IntN(2) == 0 {
+			return pick(r, []string{"i", "w", "iw", "wi"}) + quote(pick(r, []string{"a", "AB", "B", "é", "SK", "k", "x", "1E", "\ny", "-a"}))
+		}
 		if s := pick(r, genStrings); s != "" {
 			return quote(s)
 		}
@@ -309,8 +318,11 @@ func genExpr(r *rand.Rand, depth int) string {
 		if r.IntN(2) == 0 {
 			return name + pick(r, []string{"=~", "!=~"}) + pick(r, genPatterns)
 		}
-		return name + pick(r, []string{"~", "!~"}) + quote("a")
+		return name + pick(r, []string{"~", "!~"}) + pick(r, []string{"", "i", "w", "iw"}) + quote(pick(r, []string{"a", "a", "É", "1", "Tr"}))
 	case 3:
+		if r.IntN(4) == 0 {
+			return name + pick(r, []string{"=", "!="}) + "i" + quote(pick(r, genStrings))
+		}
 		return name + pick(r, []string{"=", "!=", "<", "<=", ">", ">="}) + quote(pick(r, genStrings))
 	}
 	return name + pick(r, []string{"=", "!=", "<", "<=", ">", ">="}) + pick(r, genNumbers)
@@ -365,6 +377,7 @@ func FuzzMatch(f *testing.F) {
 		f.Add(expr, []byte(plainLine))
 	}
 	f.Add(`re"a|b" or x=~"(?i)c+" y!=~^d`, []byte(paymentLine))
+	f.Add(`i"CHARGE" w"charge" tags~iw"VIP" or service=i"Payment-Api"`, []byte(paymentLine))
 	f.Add("a=1", []byte(`{"attrs":{"a":`))
 	f.Add(`"\n"`, []byte(`{"msg":"\`))
 	f.Fuzz(func(t *testing.T, expr string, line []byte) {

@@ -109,7 +109,9 @@ func (t *term) needs(negated bool) Need {
 		minimum, maximum := t.timeRange()
 		return Need{Kind: NeedTime, MinTime: minimum, MaxTime: maximum}
 	case t.pattern != nil:
-		return t.patternNeeds()
+		return t.oneOf(t.pattern.literals)
+	case t.fold:
+		return t.oneOf([]string{caseless(t.text)})
 	case t.op == opText:
 		return Need{Kind: NeedText, Text: t.text}
 	}
@@ -119,11 +121,18 @@ func (t *term) needs(negated bool) Need {
 	}
 }
 
-// patternNeeds asks for one of the literals, if they are known.
-func (t *term) patternNeeds() Need {
-	kids := make([]Need, 0, len(t.pattern.literals))
-	for _, l := range t.pattern.literals {
-		c := term{op: t.op, field: t.field, text: l}
+// oneOf asks for a value that contains one of the texts, if they are known.
+func (t *term) oneOf(texts []string) Need {
+	c := term{op: opContains, field: t.field}
+	if t.op == opText {
+		c.op = opText
+	}
+	var kids []Need
+	for _, c.text = range texts {
+		if c.text == "" {
+			kids = nil
+			break
+		}
 		kids = append(kids, c.needs(false))
 	}
 	switch {

@@ -59,6 +59,10 @@ func TestNeeds(t *testing.T) {
 		{`msg=~"fail|(?i)x1"`, `msg/ present "" false`},
 		{`msg=~"fail|lost \d+"`, `one(msg/ ~ "fail" false, msg/ ~ "lost " false)`},
 		{`re"(?i)a" or b`, `nothing`},
+		{`w"charge"`, `text "charge"`},
+		{`i"charge"`, `nothing`},
+		{`i"order 4711-x"`, `text " 4711-"`},
+		{`service=i"x" msg~i"a 5" msg~w"b"`, `all(service/ present "" false, msg/ ~ " 5" false, msg/ ~ "b" false)`},
 		{`level>=warn`, `level 4..`},
 		{`level!=info`, `one(level ..-1, level 1..)`},
 		{`not (level<warn or charge)`, `level 4..`},
@@ -107,7 +111,7 @@ func slowNeed(n Need, m map[string]any) bool {
 	case NeedOne:
 		return slices.ContainsFunc(n.Kids, func(kid Need) bool { return slowNeed(kid, m) })
 	case NeedText:
-		return slowTerm(newTextTerm(n.Text), m)
+		return slowTerm(newTextTerm(written{text: n.Text}), m)
 	case NeedField:
 		name := n.Field
 		if n.Path != "" {

@@ -17,9 +17,10 @@ import (
 //	and        = not { [ "and" ] not } .
 //	not        = { "not" | "-" } ( "(" or ")" | comparison | text ) .
 //	comparison = name ( "=" | "!=" | "~" | "!~" | "=~" | "!=~" | "<" | "<=" | ">" | ">=" ) value .
-//	text       = word | quoted | "re" quoted .
+//	text       = word | string | "re" quoted .
 //	name       = word | quoted .
-//	value      = word | quoted | "*" | word "*" .
+//	value      = word | string | "*" | word "*" .
+//	string     = [ "i" | "w" | "iw" | "wi" ] quoted .
 
 // parser is one descent through an expression. pos is a byte offset.
 type parser struct {
@@ -166,11 +167,11 @@ func (p *parser) term() (*node, error) {
 	if k := p.keyword(); k != "" {
 		return nil, p.unexpected(start, expectedTerm+`; to find the word itself, quote it: "`+k+`"`)
 	}
-	word, quoted, err := p.operand(isNameEnd, expectedTerm)
+	w, err := p.written(isNameEnd, expectedTerm)
 	if err != nil {
 		return nil, err
 	}
-	if word == "re" && !quoted && strings.HasPrefix(p.expr[p.pos:], `"`) {
+	if w.text == "re" && !w.quoted && strings.HasPrefix(p.expr[p.pos:], `"`) {
 		return p.textPattern()
 	}
 	afterWord := p.pos
@@ -178,20 +179,23 @@ func (p *parser) term() (*node, error) {
 	if n := operatorLen(p.expr[p.pos:]); n > 0 {
 		operator := p.expr[p.pos : p.pos+n]
 		p.pos += n
-		return p.comparison(start, word, quoted, operator)
+		return p.comparison(start, w, operator)
 	}
 	if err := p.endOfOperand(afterWord); err != nil {
 		return nil, err
 	}
-	if word == "" {
+	switch {
+	case w.text == "":
 		return nil, p.fail(start, `""`, "a text that is not empty")
+	case !w.quoted:
+		err = p.checkBareText(start, w.text)
+	case w.word:
+		err = p.scan(start)
 	}
-	if !quoted {
-		if err := p.checkBareText(start, word); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
-	return termNode(newTextTerm(word)), nil
+	return termNode(newTextTerm(w)), nil
 }
 
 // checkBareText refuses bare words that are most likely another language's
@@ -220,13 +224,16 @@ func (p *parser) checkBareText(at int, word string) error {
 }
 
 // comparison reads what follows name and an operator.
-func (p *parser) comparison(start int, name string, nameQuoted bool, operator string) (*node, error) {
+func (p *parser) comparison(start int, w written, operator string) (*node, error) {
+	name := w.text
 	switch {
+	case w.fold || w.word:
+		return nil, p.fail(start, show(p.expr[start:start+1]), "the name of a field, without letters before its quotes")
 	case name == "":
 		return nil, p.fail(start, `""`, "the name of a field")
 	case len(name) > MaxName:
 		return nil, p.fail(start, fmt.Sprintf("a name of %d bytes", len(name)), fmt.Sprintf("at most %d", MaxName))
-	case !nameQuoted && strings.Contains(name, "*"):
+	case !w.quoted && strings.Contains(name, "*"):
 		return nil, p.fail(start, show(name), `the name of a field without "*", or in quotes`)
 	}
 	p.skipSpace()
@@ -238,11 +245,11 @@ func (p *parser) comparison(start int, name string, nameQuoted bool, operator st
 	if k := p.keyword(); k != "" {
 		return nil, p.unexpected(at, expected+`; if it is the word itself, quote it: "`+k+`"`)
 	}
-	read := p.operand
+	read := p.written
 	if strings.HasSuffix(operator, "=~") {
 		read = p.expressionOperand
 	}
-	value, quoted, err := read(isValueEnd, expected)
+	value, err := read(isValueEnd, expected)
 	if err != nil {
 		return nil, err
 	}
@@ -250,8 +257,28 @@ func (p *parser) comparison(start int, name string, nameQuoted bool, operator st
 		return nil, err
 	}
 	p.skipSpace()
-	c := comparison{parser: p, at: at, field: resolve(name), operator: operator, value: value, bare: !quoted}
+	c := comparison{parser: p, at: at, field: resolve(name), operator: operator, value: value}
 	return c.node()
+}
+
+// written is an operand, and what the letters before its quotes say.
+type written struct {
+	text       string
+	quoted     bool
+	fold, word bool // i"…", w"…"
+}
+
+func (p *parser) written(end func(string) bool, expected string) (w written, err error) {
+	w.text, w.quoted, err = p.operand(end, expected)
+	if err != nil || w.quoted || !strings.HasPrefix(p.expr[p.pos:], `"`) {
+		return w, err
+	}
+	switch w.text {
+	case "i", "w", "iw", "wi":
+		w.fold, w.word = strings.Contains(w.text, "i"), strings.Contains(w.text, "w")
+		w.text, w.quoted, err = p.operand(end, expected)
+	}
+	return w, err
 }
 
 // operand reads a word or a quoted string and stops right after it.

@@ -40,6 +40,10 @@ func TestNormalForm(t *testing.T) {
 		{"nOt", `"nOt"`},
 		{`"and"`, `"and"`},
 		{`re"a\"\d" b!=~c+ -re"d"`, `re"a\"\d" b!=~"c+" -re"d"`},
+		{`i"Abc" -w"a b" wi"É" i"1-2" iw"1"`, `i"Abc" -w"a b" iw"É" "1-2" w"1"`},
+		{`a=i"X" b!=i"x" c~w"x" d!~iw"x" e=i"5" e~i"5"`, `a=i"X" b!=i"x" c~w"x" d!~iw"x" e="5" e~"5"`},
+		{`i a=i i=w`, `"i" a=i i=w`},
+		{`level=i"Warn"`, `level=WARN`},
 		{"level>=warn", "level>=WARN"},
 		{"level >= warning", "level>=WARN"},
 		{"level=err", "level=ERROR"},
@@ -123,6 +127,7 @@ func TestSyntaxErrors(t *testing.T) {
 		"level:warn", "a && b", "a || b", "!a", "'a b'", "msg='a b'", "“a”", "timeout*", "*", "a=*b", "a=b*c", "a>b*", "msg~b*",
 		"user*=5", `"abc`, `msg="abc\q"`, `"\ud800"`, `"\u12"`, `"\xff"`, "\"abc\\", `a=foo"bar"`, `"foo"bar`, "main()", "a\x00b", "a\xffb",
 		`level=~"a"`, `re"("`, `re""`, `a=~`, `a=~""`, `re"x{1000}y{1000}"`, `re"abc`, `re"a"b`, `a=~"x{500}" or b!=~"y{600}"`,
+		`i""`, `w"a`, `i"a"b`, `x"a"`, `a=w"b"`, `a>i"b"`, `i"a"=5`, `a=~i"b"`, strings.Repeat(`w"a" `, MaxScans+1),
 		"time>=soon", `time>="1 fortnight ago"`, "time=5", "time=12:40",
 		"é level>=loud",
 		strings.Repeat("a ", 600), strings.Repeat("(", 101) + "a", strings.Repeat("-", 101) + "a",
@@ -268,7 +273,7 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"", "a b or not (c and -d)", `level>=warn service=payment "charge"`, `time>=-15m time<"1h ago"`,
 		`"user id"!=x* http.status>=500 msg!~"\u00e9\ud83d\ude00"`, "attrs.level=* or error.kind!=*",
-		`a="5" b=5 c=-1e9 d="" e=/x?y=z`, "time=2026-05-28 or time!=today", "((((", "level==x",
+		`a="5" b=5 c=-1e9 d="" e=/x?y=z`, "time=2026-05-28 or time!=today", `i"a" -w"b" c=i"d" e!~iw"É"`, "((((", "level==x",
 	} {
 		f.Add(s)
 	}

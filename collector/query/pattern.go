@@ -123,12 +123,13 @@ func (p *parser) rawQuoted() (string, error) {
 }
 
 // expressionOperand is operand for a regular expression.
-func (p *parser) expressionOperand(end func(string) bool, expected string) (text string, quoted bool, err error) {
-	if !strings.HasPrefix(p.expr[p.pos:], `"`) {
-		return p.operand(end, expected)
+func (p *parser) expressionOperand(end func(string) bool, expected string) (w written, err error) {
+	if w.quoted = strings.HasPrefix(p.expr[p.pos:], `"`); w.quoted {
+		w.text, err = p.rawQuoted()
+	} else {
+		w.text, _, err = p.operand(end, expected)
 	}
-	text, err = p.rawQuoted()
-	return text, true, err
+	return w, err
 }
 
 // textPattern reads the rest of re"expression".

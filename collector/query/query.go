@@ -15,7 +15,7 @@ const (
 	MaxLength = 8 << 10 // bytes
 	MaxDepth  = 100     // parentheses and negations inside each other
 	MaxTerms  = 512     // comparisons and texts
-	MaxScans  = 64      // of them, those that compare with all attributes, each in a pass of its own
+	MaxScans  = 64      // of them, those that compare with all attributes, or search for a word, each in a pass of its own
 	MaxName   = 256     // bytes of a field's name
 )
 
@@ -27,9 +27,8 @@ type Query struct {
 
 	fixed  [numFields][]check // what is asked of a top-level value as a whole
 	inside [numFields][]check // what is asked of a value inside source, error or attrs
-	text   []check            // texts asked of msg, error and every attribute
-	exprs  []check            // regular expressions asked of the same
-	many   *manyTexts         // text, if there are many
+	texts  texts              // asked of msg, error and every attribute
+	folded texts              // the same, asked of what is folded
 	last   fieldID            // no term looks at a field behind this one
 
 	tenant *string // whose lines are looked at; nil: all
@@ -103,10 +102,32 @@ func compile(root *node) *Query {
 	}
 	q := &Query{}
 	q.root = q.number(root, true, false)
-	if len(q.text) > fewTexts {
-		q.many = newManyTexts(q.text)
-	}
+	q.texts.gather()
+	q.folded.gather()
 	return q
+}
+
+// texts are searched for in every text of a line.
+type texts struct {
+	each []check    // one after the other
+	many *manyTexts // all together; nil: none
+}
+
+func (x *texts) any() bool { return len(x.each) > 0 || x.many != nil }
+
+// gather has texts searched for together if there are many.
+func (x *texts) gather() {
+	var plain, others []check
+	for _, c := range x.each {
+		if c.term.word || c.term.pattern != nil {
+			others = append(others, c)
+		} else {
+			plain = append(plain, c)
+		}
+	}
+	if len(plain) > fewTexts {
+		x.many, x.each = newManyTexts(plain), others
+	}
 }
 
 // number copies n. must tells that the line matches only if n holds, mustNot
@@ -137,10 +158,10 @@ func (q *Query) place(c check) {
 		}
 	}
 	if t.op == opText {
-		if t.pattern != nil {
-			q.exprs = append(q.exprs, c)
+		if t.fold {
+			q.folded.each = append(q.folded.each, c)
 		} else {
-			q.text = append(q.text, c)
+			q.texts.each = append(q.texts.each, c)
 		}
 		q.last = fieldAttrs
 		return

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
@@ -55,15 +56,9 @@ func slowTerm(t *term, m map[string]any) bool {
 			if v, ok := m[name]; ok && slowInside(v, true, func(x any) bool {
 				switch x := x.(type) {
 				case string:
-					if t.pattern != nil {
-						return regexp.MustCompile(t.text).MatchString(x)
-					}
-					return strings.Contains(x, t.text)
+					return slowContains(t, x)
 				case json.Number:
-					if t.pattern != nil {
-						return regexp.MustCompile(t.text).MatchString(string(x))
-					}
-					return strings.Contains(string(x), t.text)
+					return slowContains(t, string(x))
 				}
 				return false
 			}) {
@@ -157,17 +152,14 @@ func slowScalar(t *term, v any) bool {
 	}
 	switch t.op {
 	case opContains:
-		if t.pattern != nil {
-			return regexp.MustCompile(t.text).MatchString(text)
-		}
-		return strings.Contains(text, t.text)
+		return slowContains(t, text)
 	case opPrefix:
 		return strings.HasPrefix(text, t.text)
 	case opEqual:
 		if t.isNumber && number != "" {
 			return rat(number).Cmp(rat(t.text)) == 0
 		}
-		return text == t.text
+		return text == t.text || t.fold && strings.EqualFold(text, t.text)
 	}
 	if t.isNumber {
 		if number == "" && json.Valid([]byte(text)) && text != "" && (text[0] == '-' || jsonwalk.IsDigit(text[0])) && isString && strings.TrimSpace(text) == text {
@@ -176,6 +168,29 @@ func slowScalar(t *term, v any) bool {
 		return number != "" && ordered(t.op, rat(number).Cmp(rat(t.text)))
 	}
 	return isString && ordered(t.op, strings.Compare(text, t.text))
+}
+
+// slowContains tries each part of text.
+func slowContains(t *term, text string) bool {
+	if t.pattern != nil {
+		return regexp.MustCompile(t.text).MatchString(text)
+	}
+	if !t.fold && !t.word {
+		return strings.Contains(text, t.text)
+	}
+	runes := []rune(text)
+	isWord := func(i int) bool {
+		return t.word && i >= 0 && i < len(runes) && (runes[i] == '_' || unicode.IsLetter(runes[i]) || unicode.IsDigit(runes[i]))
+	}
+	for i := range runes {
+		for k := i + 1; k <= len(runes); k++ {
+			part := string(runes[i:k])
+			if (part == t.text || t.fold && strings.EqualFold(part, t.text)) && !isWord(i-1) && !isWord(k) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // rat gives the exact value of a number whose exponent is small.

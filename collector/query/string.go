@@ -67,7 +67,7 @@ func (t *term) appendTo(b []byte, negated bool) []byte {
 		if t.pattern != nil {
 			return fmt.Appendf(b, `re"%s"`, t.text)
 		}
-		return appendQuoted(b, t.text)
+		return appendQuoted(t.appendModifiers(b), t.text)
 	}
 	b = appendWord(b, t.field.name(), isPlainName)
 	b = append(b, bang...)
@@ -89,11 +89,24 @@ func (t *term) appendTo(b []byte, negated bool) []byte {
 		return levels.Append(b, t.level)
 	case t.isNumber:
 		return append(b, t.text...)
+	case t.fold || t.word:
+		return appendQuoted(t.appendModifiers(b), t.text)
 	case t.op == opPrefix:
 		b = append(b, t.text...) // as it was: only a bare word is a prefix
 		return append(b, '*')
 	}
 	return appendWord(b, t.text, isPlainValue)
+}
+
+// appendModifiers appends the letters before the quotes of a text.
+func (t *term) appendModifiers(b []byte) []byte {
+	if t.fold {
+		b = append(b, 'i')
+	}
+	if t.word {
+		b = append(b, 'w')
+	}
+	return b
 }
 
 func appendWord(b []byte, s string, plain func(string) bool) []byte {

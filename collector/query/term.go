@@ -39,7 +39,10 @@ type term struct {
 	isLevel  bool // compares level with the member level
 	isTime   bool // compares time with when and text
 
-	needle  []byte   // text again
+	fold bool // letters of either case are equal
+	word bool // of opText and opContains: no letter, digit or underscore is before or after the text
+
+	needle  []byte   // text again, in one case if fold
 	pattern *pattern // of opText and opContains: text is a regular expression; nil: it is a text
 }
 
@@ -62,8 +65,10 @@ func newLevelTerm(o op, l slog.Level) *term {
 	return &term{op: o, field: field{id: fieldLevel}, isLevel: true, level: l}
 }
 
-func newTextTerm(text string) *term {
-	return &term{op: opText, text: text, needle: []byte(text)}
+func newTextTerm(w written) *term {
+	t := newValueTerm(opText, field{}, w.text, false)
+	t.modify(w)
+	return t
 }
 
 // newValueTerm compares any field with text; bare tells that it was not
@@ -74,6 +79,14 @@ func newValueTerm(o op, f field, text string, bare bool) *term {
 		t.number, t.isNumber = jsonwalk.ParseDecimal([]byte(text))
 	}
 	return t
+}
+
+// modify has t compare as the letters before the quotes say.
+func (t *term) modify(w written) {
+	t.word = w.word
+	if t.fold = w.fold && caseless(t.text) != t.text; t.fold {
+		t.needle = appendFolded(nil, t.needle)
+	}
 }
 
 // literal returns bytes that any line for which t holds contains, unless it
@@ -88,6 +101,8 @@ func (t *term) literal() string {
 			return ""
 		}
 		text = t.pattern.literals[0]
+	case t.fold:
+		text = caseless(text)
 	}
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c == '"' || c == '\\' {
@@ -118,7 +133,7 @@ func (t *term) timeRange() (minimum, maximum int64) {
 }
 
 // holds compares a scalar with t: the text of a string, or a number, true, false or
-// null as it is written.
+// null as it is written; if t.fold, folded.
 func (t *term) holds(text []byte, isString bool) bool {
 	switch {
 	case t.op == opPresent:
@@ -130,9 +145,11 @@ func (t *term) holds(text []byte, isString bool) bool {
 		return ok && isString && ordered(t.op, cmp.Compare(l, t.level))
 	case t.pattern != nil:
 		return (t.op == opContains || isString || isNumberStart(text)) && t.pattern.find(text)
-	case t.op == opText:
-		return (isString || isNumberStart(text)) && bytes.Contains(text, t.needle)
-	case t.op == opContains:
+	case t.op == opText && !isString && !isNumberStart(text):
+		return false
+	case t.word:
+		return containsWord(text, t.needle)
+	case t.op == opText, t.op == opContains:
 		return bytes.Contains(text, t.needle)
 	case t.op == opPrefix:
 		return bytes.HasPrefix(text, t.needle)
