@@ -42,6 +42,10 @@ func BenchmarkMatch(b *testing.B) {
 		{"attr_string", "region=eu-west"},
 		{"attr_other", "customer_id=cus_999"},
 		{"attr_number", "http.status>=500"},
+		{"list_of_3", "customer_id in (cus_1, cus_2, cus_3)"},
+		{"list_of_500", "customer_id in (" + strings.ReplaceAll(manyTextsExpr(500), " or ", ", ") + ")"},
+		{"range", "http.status in 300..599"},
+		{"network", "customer_id in 10.0.0.0/8"},
 		{"or_of_three", `level>=warn or http.status>=500 or "timeout"`},
 		{"time_and_attr", "time>=2026-05-28 n>11"},
 	} {

@@ -104,8 +104,8 @@ func (c *comparison) timeNode(o op, value string) (*node, error) {
 	}
 	if o == opEqual && span > 0 {
 		// A day, a minute or a second is all of it.
-		if c.terms++; c.terms > MaxTerms {
-			return nil, c.fail(c.at, fmt.Sprintf("term %d", c.terms), fmt.Sprintf("at most %d", MaxTerms))
+		if err := c.countTerm(c.at); err != nil {
+			return nil, err
 		}
 		end := t.Add(span - time.Nanosecond)
 		return join(nodeAnd, []*node{timeNode(opGreaterEqual, t), timeNode(opLessEqual, end)}), nil

@@ -166,6 +166,9 @@ func (s *scan) apply(t *term, start, end int) bool {
 
 // holds compares a scalar with t.
 func (s *scan) holds(t *term, text []byte, isString bool) bool {
+	if t.set != nil {
+		return t.set.holds(s, text, isString)
+	}
 	if t.fold {
 		text = s.fold(text)
 	}

@@ -65,6 +65,15 @@ func TestMatch(t *testing.T) {
 		{`service=i"Payment-API"`, true}, {`service!=i"Payment-API"`, false}, {`service=i"payment"`, false}, {`service~i"MENT"`, true}, {`service~w"payment"`, true}, {`service~w"pay"`, false}, {`service!~iw"PAYMENT"`, false},
 		{`http~iw"V1"`, true}, {`tags=i"VIP"`, true}, {`tags~w"vi"`, false}, {`ok=i"FALSE"`, true}, {`region~wi"EU"`, true}, {`level=i"Error"`, true}, {`retry_count=i"2"`, true}, {`attrs~i"EU-W"`, true},
 		{`i"CHARGE" i"VIP" w"503" charge`, true}, {`text~i"CAFÉ"`, true}, {`user_id=i""`, false}, {`empty=i""`, true},
+		// lists, ranges, networks
+		{"region in (us, eu-west)", true}, {"region not in (us, eu-west)", false}, {"region in (us, eu)", false}, {"region in (us*, eu*)", true}, {`region in ("us", i"EU-West")`, true}, {"nothing in (a, b)", false}, {"nothing not in (a, b)", true},
+		{"tags in (x, deep)", true}, {"tags in (x, 7.0)", true}, {"tags in (x, 8)", false}, {"retry_count in (1, 2.0, 3)", true}, {`retry_count in (1, "2")`, true}, {`retry_count in (1, "2.0")`, false}, {"num in (42, 43)", false}, {"num in (0042, 43)", true},
+		{"big in (9007199254740992, 9007199254740994)", false}, {"big in (9007199254740993.0, 1)", true}, {"ok in (true, false)", true}, {`empty in ("", x)`, true}, {"service in (ledger, payment-api)", true}, {"service not in (ledger, payment-api)", false},
+		{"level in (warn, error)", true}, {"level not in (warn, error)", false}, {"level in (warn, info)", false}, {"level in warn..error", true}, {"level in warn..<error", false}, {"level in (debug, warn+1..panic)", true},
+		{"retry_count in 1..2", true}, {"retry_count in 1..<2", false}, {"retry_count in 2..2", true}, {"retry_count not in 1..2", false}, {"http.took in 1.4..1.6", true}, {"big in 9007199254740993..9007199254740993", true}, {"neg in -60..-40", true},
+		{"ten in 9..11", true}, {"num in 40..43", false}, {"tags in 6..8", true}, {"tags in (1..2, 6..8)", true}, {`region in ("eu".."ev")`, true}, {"region in eu..<eu-west", false}, {"nothing in 1..2", false}, {"nothing not in 1..2", true},
+		{"time in 2026-05-28..2026-05-28", true}, {"time in 2026-05-27..<2026-05-28", false}, {`time in ("2026-05-28 12:40".."2026-05-28 12:40")`, true}, {"time in 30m..15m", true}, {"time in (2026-05-01, 2026-05-28)", true}, {"time not in (2026-05-01, 2026-05-28)", false},
+		{"service in 10.0.0.0/8", false}, {"tags not in 10.0.0.0/8", true}, {"error.kind in (x, timeout)", true}, {"error.kind in (x, other)", true}, {"attrs in (x, POST)", false},
 		// and, or, not
 		{"level>=warn service=payment-api charge", true}, {"level>=warn service=x", false}, {"service=x or charge", true}, {"not (service=x or charge)", false},
 		{"-debug -nothing", true}, {"-charge", false}, {"-(zzz b) (vip or x)", true}, {"not level=debug region=eu-west", true}, {"not level=error or region=eu-west", true},
@@ -75,6 +84,23 @@ func TestMatch(t *testing.T) {
 		}
 		if got := slowMatch(q, []byte(paymentLine)); got != c.want {
 			t.Errorf("%s: the slow evaluation says %v", c.expr, got)
+		}
+	}
+	for value, in := range map[string]string{
+		`"10.1.2.3"`: "10.0.0.0/8", `"10.1.2.3:443"`: "10.0.0.0/8", `"::ffff:10.1.2.3"`: "10.0.0.0/8", `"[::ffff:10.1.2.3]:443"`: "10.0.0.0/8",
+		`"::1"`: "::1/128", `"[::1]:80"`: "::1/128", `"[::1]"`: "::1/128", `"fe80::9"`: "fe80::/10", `["x","10.1.2.3"]`: "10.0.0.0/8",
+		`"11.1.2.3"`: "", `"10.1.2"`: "", `"10.1.2.3:x"`: "", `"10.1.2.3:"`: "", `"fe80::1%eth0"`: "", `10.1`: "", `"10.0.0.0/8"`: "", `"a"`: "", `""`: "", `"fec0::1"`: "", `"9.255.255.255"`: "",
+	} {
+		line := []byte(`{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"m","attrs":{"a":` + value + "}}\n")
+		for _, network := range []string{"10.0.0.0/8", "::1/128", "fe80::/10", "::ffff:10.0.0.0/104"} {
+			q := mustParse(t, "a in "+network)
+			want := q.String() == "a in "+in
+			if got := q.Match(line); got != want || slowMatch(q, line) != want {
+				t.Errorf("%s in %s: %v", value, network, got)
+			}
+		}
+		if got := mustParse(t, "a in (10.0.0.0/8, 10.1.0.0/16, fe80::/10, ::1/128, 10.0.0.0/9, x)").Match(line); got != (in != "") {
+			t.Errorf("%s in one of the networks: %v", value, got)
 		}
 	}
 	for expr, want := range map[string]bool{
@@ -151,6 +177,7 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 		"charge", `"é 😀"`, "nothing", "level>=warn", "level=warn+1", "time>=2026-05-28 time<2026-05-29", "http.status>=500 a.b.c.d=1",
 		`text="café 😀\n\"q\"\\"`, "tags~deep or tags=7", "big>9007199254740992", "error.cause~dial", "not (region=us or service=x) vip",
 		strings.Repeat("x", 2000), `i"CAFÉ" or i"X"`, `w"charge" -tags~iw"DEE" service=i"É"`,
+		`customer_id not in (a, 5, 10.0.0.0/8, ::/0, i"b", c*) tags in (10.0.0.0/8, 1..6) retry_count in (2, 3)`,
 	} {
 		q := mustParse(t, expr)
 		fewest := testkit.Mallocs(func() {
@@ -169,7 +196,7 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 // Pieces of generated lines and queries; few, so that they meet often.
 var (
 	genKeys    = []string{"a", "b", "a.b", "b.c", "é", "level", "error.kind", "x y", `q"`}
-	genStrings = []string{"", "A", "B a", "a_b", "Ab-a", "É", "ſK", "sk", "a", "b", "ab", "abc", "aab", "é", "x\ny", `q"\`, "10", "9", "1e1", "true", "null", "-5", "😀"}
+	genStrings = []string{"", "10.1.2.3", "10.9.9.9:80", "[fe80::1]:80", "::ffff:10.1.2.3", "A", "B a", "a_b", "Ab-a", "É", "ſK", "sk", "a", "b", "ab", "abc", "aab", "é", "x\ny", `q"\`, "10", "9", "1e1", "true", "null", "-5", "😀"}
 	genNumbers = []string{"0", "-0", "1", "9", "10", "1e1", "10.0", "0.1", "1E-1", "-5", "-5.5", "9007199254740993", "9007199254740992", "9007199254740993.0", "123456789012345678901234567890"}
 	genLevels  = []string{"TRACE", "DEBUG", "INFO", "WARN", "WARN+1", "ERROR", "PANIC", "FATAL", "FATAL+3", "TRACE-2"}
 	genTimes   = []string{"2026-05-28T12:40:00.000000000Z", "2026-05-28T12:40:00.000000001Z", "2026-05-28T00:00:00.000000000Z", "2026-05-27T23:59:59.999999999Z"}
@@ -281,6 +308,8 @@ func genExpr(r *rand.Rand, depth int) string {
 		return "(" + genExpr(r, depth+1) + " " + genExpr(r, depth+1) + ")"
 	case kind < 5 && depth < 4:
 		return "not " + genExpr(r, depth+1)
+	case kind == 5 && r.IntN(4) == 0:
+		return pick(r, []string{"level in (info, WARN..<PANIC)", "level not in debug..info", "time in 2026-05-28..2026-05-28", "time not in (2026-05-27, 2026-05-28T12:40:00Z..<2026-05-28T12:40:00.000000001Z)"})
 	case kind == 5:
 		return "level" + pick(r, []string{"=", "!=", "<", "<=", ">", ">="}) + pick(r, genLevels)
 	case kind == 6:
@@ -309,7 +338,15 @@ func genExpr(r *rand.Rand, depth int) string {
 		name = "attrs.level"
 	}
 	name = quote(name)
-	switch r.IntN(6) {
+	switch r.IntN(8) {
+	case 7:
+		return name + pick(r, []string{" in ", " not in "}) + pick(r, []string{"1..10", "-5.5..<1", "0..1e1", "10.0.0.0/8", "fe80::/10", `("a".."ab")`, `(""..<"b")`})
+	case 6:
+		list := make([]string, 1+r.IntN(6))
+		for i := range list {
+			list[i] = pick(r, []string{quote(pick(r, genStrings)), pick(r, genNumbers), "a*", "i" + quote(pick(r, genStrings)), "9..10", "-1..<1", "10.1.0.0/16", "10.0.0.0/8", "::/0", `"a".."ab"`, "true"})
+		}
+		return name + pick(r, []string{" in (", " not in ("}) + strings.Join(list, ",") + ")"
 	case 0:
 		return name + pick(r, []string{"=*", "!=*"})
 	case 1:
@@ -378,6 +415,7 @@ func FuzzMatch(f *testing.F) {
 	}
 	f.Add(`re"a|b" or x=~"(?i)c+" y!=~^d`, []byte(paymentLine))
 	f.Add(`i"CHARGE" w"charge" tags~iw"VIP" or service=i"Payment-Api"`, []byte(paymentLine))
+	f.Add(`retry_count in 1..<3 tags not in (a, 7, "b".."c", 10.0.0.0/8)`, []byte(paymentLine))
 	f.Add("a=1", []byte(`{"attrs":{"a":`))
 	f.Add(`"\n"`, []byte(`{"msg":"\`))
 	f.Fuzz(func(t *testing.T, expr string, line []byte) {

@@ -99,6 +99,9 @@ func (n *node) needs(negated bool) Need {
 	return Need{Kind: NeedOne, Kids: kids}
 }
 
+// maxNeeds is how many elements of a list are told to a store.
+const maxNeeds = 64
+
 func (t *term) needs(negated bool) Need {
 	switch {
 	case t.isLevel:
@@ -114,6 +117,17 @@ func (t *term) needs(negated bool) Need {
 		return t.oneOf([]string{caseless(t.text)})
 	case t.op == opText:
 		return Need{Kind: NeedText, Text: t.text}
+	case t.op == opNetwork, len(t.members) > maxNeeds:
+		return Need{Kind: NeedField, Field: t.field.id.name(), Path: t.field.path}
+	case len(t.members) > 0:
+		need := Need{Kind: NeedOne}
+		if t.op == opRange {
+			need.Kind = NeedAll
+		}
+		for _, m := range t.members {
+			need.Kids = append(need.Kids, m.needs(false))
+		}
+		return need
 	}
 	return Need{
 		Kind: NeedField, Field: t.field.id.name(), Path: t.field.path,

@@ -16,10 +16,12 @@ import (
 //	or         = and { "or" and } .
 //	and        = not { [ "and" ] not } .
 //	not        = { "not" | "-" } ( "(" or ")" | comparison | text ) .
-//	comparison = name ( "=" | "!=" | "~" | "!~" | "=~" | "!=~" | "<" | "<=" | ">" | ">=" ) value .
+//	comparison = name ( operator value | [ "not" ] "in" ( element | "(" element { "," element } ")" ) ) .
+//	operator   = "=" | "!=" | "~" | "!~" | "=~" | "!=~" | "<" | "<=" | ">" | ">=" .
 //	text       = word | string | "re" quoted .
 //	name       = word | quoted .
 //	value      = word | string | "*" | word "*" .
+//	element    = word | string | word "*" | ( word | quoted ) ".." [ "<" ] ( word | quoted ) | network .
 //	string     = [ "i" | "w" | "iw" | "wi" ] quoted .
 
 // parser is one descent through an expression. pos is a byte offset.
@@ -160,9 +162,8 @@ func (p *parser) enter(at int) error {
 // term reads a text or a comparison.
 func (p *parser) term() (*node, error) {
 	start := p.pos
-	p.terms++
-	if p.terms > MaxTerms {
-		return nil, p.fail(start, fmt.Sprintf("term %d", p.terms), fmt.Sprintf("at most %d", MaxTerms))
+	if err := p.countTerm(start); err != nil {
+		return nil, err
 	}
 	if k := p.keyword(); k != "" {
 		return nil, p.unexpected(start, expectedTerm+`; to find the word itself, quote it: "`+k+`"`)
@@ -181,6 +182,16 @@ func (p *parser) term() (*node, error) {
 		p.pos += n
 		return p.comparison(start, w, operator)
 	}
+	if negated, ok := p.takeIn(); ok {
+		if err := p.checkName(start, w); err != nil {
+			return nil, err
+		}
+		n, err := p.in(resolve(w.text))
+		if err != nil || !negated {
+			return n, err
+		}
+		return negate(n), nil
+	}
 	if err := p.endOfOperand(afterWord); err != nil {
 		return nil, err
 	}
@@ -196,6 +207,13 @@ func (p *parser) term() (*node, error) {
 		return nil, err
 	}
 	return termNode(newTextTerm(w)), nil
+}
+
+func (p *parser) countTerm(at int) error {
+	if p.terms++; p.terms > MaxTerms {
+		return p.fail(at, fmt.Sprintf("term %d", p.terms), fmt.Sprintf("at most %d", MaxTerms))
+	}
+	return nil
 }
 
 // checkBareText refuses bare words that are most likely another language's
@@ -223,18 +241,26 @@ func (p *parser) checkBareText(at int, word string) error {
 	return nil
 }
 
+// checkName checks the name of a field, which was written at the byte offset start.
+func (p *parser) checkName(start int, w written) error {
+	switch name := w.text; {
+	case w.fold || w.word:
+		return p.fail(start, show(p.expr[start:start+1]), "the name of a field, without letters before its quotes")
+	case name == "":
+		return p.fail(start, `""`, "the name of a field")
+	case len(name) > MaxName:
+		return p.fail(start, fmt.Sprintf("a name of %d bytes", len(name)), fmt.Sprintf("at most %d", MaxName))
+	case !w.quoted && strings.Contains(name, "*"):
+		return p.fail(start, show(name), `the name of a field without "*", or in quotes`)
+	}
+	return nil
+}
+
 // comparison reads what follows name and an operator.
 func (p *parser) comparison(start int, w written, operator string) (*node, error) {
 	name := w.text
-	switch {
-	case w.fold || w.word:
-		return nil, p.fail(start, show(p.expr[start:start+1]), "the name of a field, without letters before its quotes")
-	case name == "":
-		return nil, p.fail(start, `""`, "the name of a field")
-	case len(name) > MaxName:
-		return nil, p.fail(start, fmt.Sprintf("a name of %d bytes", len(name)), fmt.Sprintf("at most %d", MaxName))
-	case !w.quoted && strings.Contains(name, "*"):
-		return nil, p.fail(start, show(name), `the name of a field without "*", or in quotes`)
+	if err := p.checkName(start, w); err != nil {
+		return nil, err
 	}
 	p.skipSpace()
 	at := p.pos
@@ -322,23 +348,37 @@ func (p *parser) skipSpace() {
 // keyword returns the keyword at pos in lower case, or nothing. All small and
 // all capital letters are keywords, nOt is a word.
 func (p *parser) keyword() string {
-	rest := p.expr[p.pos:]
 	for _, k := range [...]string{"and", "or", "not"} {
-		if len(rest) < len(k) || rest[:len(k)] != k && rest[:len(k)] != strings.ToUpper(k) {
-			continue
-		}
-		if len(rest) == len(k) || isValueEnd(rest[len(k):]) || operatorLen(rest[len(k):]) > 0 {
+		if p.isNext(k) {
 			return k
 		}
 	}
 	return ""
 }
 
+func (p *parser) isNext(keyword string) bool {
+	rest, ok := strings.CutPrefix(p.expr[p.pos:], keyword)
+	if !ok {
+		rest, ok = strings.CutPrefix(p.expr[p.pos:], strings.ToUpper(keyword))
+	}
+	return ok && (rest == "" || isNameEnd(rest))
+}
+
 func (p *parser) takeKeyword(want string) bool {
-	if p.keyword() != want {
+	if !p.isNext(want) {
 		return false
 	}
 	p.pos += len(want)
+	p.skipSpace()
+	return true
+}
+
+// take takes a mark, if it is next, and the space after it.
+func (p *parser) take(mark string) bool {
+	if !strings.HasPrefix(p.expr[p.pos:], mark) {
+		return false
+	}
+	p.pos += len(mark)
 	p.skipSpace()
 	return true
 }

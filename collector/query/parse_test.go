@@ -44,6 +44,13 @@ func TestNormalForm(t *testing.T) {
 		{`a=i"X" b!=i"x" c~w"x" d!~iw"x" e=i"5" e~i"5"`, `a=i"X" b!=i"x" c~w"x" d!~iw"x" e="5" e~"5"`},
 		{`i a=i i=w`, `"i" a=i i=w`},
 		{`level=i"Warn"`, `level=WARN`},
+		{`a in (b,"c d", 5 , "5",i"X" ,/p*, 1..2, "x"..<"y", 10.0.0.0/8, "a..b", "/x")`, `a in (b, "c d", 5, "5", i"X", /p*, 1..2, "x"..<"y", 10.0.0.0/8, "a..b", "/x")`},
+		{`a in (b)`, `a=b`}, {`a not in(b)`, `a!=b`}, {`a NOT IN (b, c)`, `a not in (b, c)`}, {`not a not in (b, c)`, `a in (b, c)`}, {`-a in (b, c)`, `a not in (b, c)`},
+		{`a in 1..<2.50 b`, `a in 1..<2.50 "b"`}, {`a not in x..y`, `a not in ("x".."y")`}, {`a in (x..y)`, `a in ("x".."y")`}, {`a in ("1".."2")`, `a in ("1".."2")`}, {`a in -5..-1`, `a in -5..-1`},
+		{`"in" in (in, not)`, `in in (in, "not")`}, {`a in b`, `"a" "in" "b"`}, {`a not in b`, `"a" -"in" "b"`}, {`a in`, `"a" "in"`}, {`a not` + ` in or b`, `"a" -"in" or "b"`}, {`in (a or b)`, `"in" ("a" or "b")`},
+		{`a in 10.0.0.0/8 or b not in fe80::/10`, `a in 10.0.0.0/8 or b not in fe80::/10`}, {`a in ::ffff:10.0.0.0/104`, `a in 10.0.0.0/8`}, {`a in ("10.0.0.0/8", b)`, `a in ("10.0.0.0/8", b)`},
+		{`level in (warn, err)`, `level=WARN or level=ERROR`}, {`b level not in (warn, err)`, `"b" not (level=WARN or level=ERROR)`}, {`level in warn..<8`, `level>=WARN level<ERROR`},
+		{"time in 2026-05-28..2026-05-29", "time>=2026-05-28T00:00:00Z time<=2026-05-29T23:59:59.999999999Z"}, {"time in 1h..now", "time>=2026-05-28T12:00:00.5Z time<=2026-05-28T13:00:00.5Z"},
 		{"level>=warn", "level>=WARN"},
 		{"level >= warning", "level>=WARN"},
 		{"level=err", "level=ERROR"},
@@ -128,6 +135,9 @@ func TestSyntaxErrors(t *testing.T) {
 		"user*=5", `"abc`, `msg="abc\q"`, `"\ud800"`, `"\u12"`, `"\xff"`, "\"abc\\", `a=foo"bar"`, `"foo"bar`, "main()", "a\x00b", "a\xffb",
 		`level=~"a"`, `re"("`, `re""`, `a=~`, `a=~""`, `re"x{1000}y{1000}"`, `re"abc`, `re"a"b`, `a=~"x{500}" or b!=~"y{600}"`,
 		`i""`, `w"a`, `i"a"b`, `x"a"`, `a=w"b"`, `a>i"b"`, `i"a"=5`, `a=~i"b"`, strings.Repeat(`w"a" `, MaxScans+1),
+		`a in (`, `a in ()`, `a in (b`, `a in (b c)`, `a in (b or c)`, `a in (b,`, `a in (b,)`, `a in (*)`, `a in (b*c, d)`, `a in (w"b", c)`, `"" in (a)`, `a* in (b)`, `i"a" in (b)`, `level in (loud, warn)`, `time in (soon)`,
+		`a in 1..`, `a in ..2`, `a in 2..1`, `a in 1..<1`, `a in 1..b`, `a in ("b"..2)`, `a in 1..2*`, `a in (i"a"..b)`, `a in 10.0.0.1..10.0.0.9`, `level in error..warn`, `time in now..1h`, `a in 1..2,3`,
+		`a in 10.0.0.0/33`, `a in (10.0.0.1/8)`, `a in fe80::1%eth0/64`, `a in (` + strings.Repeat("b,", MaxTerms) + "b)",
 		"time>=soon", `time>="1 fortnight ago"`, "time=5", "time=12:40",
 		"é level>=loud",
 		strings.Repeat("a ", 600), strings.Repeat("(", 101) + "a", strings.Repeat("-", 101) + "a",
@@ -273,7 +283,7 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"", "a b or not (c and -d)", `level>=warn service=payment "charge"`, `time>=-15m time<"1h ago"`,
 		`"user id"!=x* http.status>=500 msg!~"\u00e9\ud83d\ude00"`, "attrs.level=* or error.kind!=*",
-		`a="5" b=5 c=-1e9 d="" e=/x?y=z`, "time=2026-05-28 or time!=today", `i"a" -w"b" c=i"d" e!~iw"É"`, "((((", "level==x",
+		`a="5" b=5 c=-1e9 d="" e=/x?y=z`, "time=2026-05-28 or time!=today", `i"a" -w"b" c=i"d" e!~iw"É"`, `a in (b, "c", 5, 1..2, 10.0.0.0/8) or d not in "x".."y" level in warn..error time in 1h..now`, "((((", "level==x",
 	} {
 		f.Add(s)
 	}

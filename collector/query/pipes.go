@@ -148,16 +148,6 @@ func (p *pipeParser) bare() string {
 	return word
 }
 
-// take takes a mark, if it is next.
-func (p *pipeParser) take(mark string) bool {
-	if !strings.HasPrefix(p.expr[p.pos:], mark) {
-		return false
-	}
-	p.pos += len(mark)
-	p.skipSpace()
-	return true
-}
-
 // takeWord takes a word, in lower or upper case, if it is next.
 func (p *pipeParser) takeWord(word string) bool {
 	start := p.pos

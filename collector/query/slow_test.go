@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"math/big"
+	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -151,6 +153,12 @@ func slowScalar(t *term, v any) bool {
 		return err == nil && ordered(t.op, at.Compare(t.when))
 	}
 	switch t.op {
+	case opIn:
+		return slices.ContainsFunc(t.members, func(m *term) bool { return slowScalar(m, v) })
+	case opRange:
+		return slowScalar(t.members[0], v) && slowScalar(t.members[1], v)
+	case opNetwork:
+		return isString && slowNetwork(netip.MustParsePrefix(t.text), text)
 	case opContains:
 		return slowContains(t, text)
 	case opPrefix:
@@ -191,6 +199,18 @@ func slowContains(t *term, text string) bool {
 		}
 	}
 	return false
+}
+
+// slowNetwork tries the ways to write an address, with or without a port.
+func slowNetwork(n netip.Prefix, text string) bool {
+	addr, err := netip.ParseAddr(text)
+	if with, err := netip.ParseAddrPort(text); err == nil {
+		return n.Contains(with.Addr().Unmap())
+	}
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		addr, err = netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+	}
+	return err == nil && n.Contains(addr.Unmap())
 }
 
 // rat gives the exact value of a number whose exponent is small.

@@ -59,6 +59,8 @@ func (t *term) appendTo(b []byte, negated bool) []byte {
 			b = append(b, '-')
 		case opPresent, opEqual, opPrefix, opContains:
 			bang = "!"
+		case opIn, opRange, opNetwork:
+			bang = " not"
 		default:
 			b = append(b, "not "...)
 		}
@@ -74,13 +76,22 @@ func (t *term) appendTo(b []byte, negated bool) []byte {
 	if t.pattern != nil {
 		return fmt.Appendf(b, `=~"%s"`, t.text)
 	}
+	if t.op >= opIn {
+		return t.appendIn(append(b, " in "...))
+	}
 	b = append(b, [...]string{
 		opPresent: "=*", opEqual: "=", opPrefix: "=", opContains: "~",
 		opLess: "<", opLessEqual: "<=", opGreater: ">", opGreaterEqual: ">=",
 	}[t.op]...)
-	switch {
-	case t.op == opPresent:
+	if t.op == opPresent {
 		return b
+	}
+	return t.appendValue(b)
+}
+
+// appendValue appends what follows the operator.
+func (t *term) appendValue(b []byte) []byte {
+	switch {
 	case t.isTime && t.op == opEqual:
 		return append(b, t.text...) // all nine digits: without them it is the whole second
 	case t.isTime:

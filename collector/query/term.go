@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"log/slog"
 	"math"
+	"net/netip"
 	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
@@ -24,6 +25,9 @@ const (
 	opLessEqual
 	opGreater
 	opGreaterEqual
+	opIn      // one of members holds
+	opRange   // both members hold
+	opNetwork // the field is an address in the network
 )
 
 // term is one comparison: the leaf of an expression. Immutable once built.
@@ -41,6 +45,10 @@ type term struct {
 
 	fold bool // letters of either case are equal
 	word bool // of opText and opContains: no letter, digit or underscore is before or after the text
+
+	members []*term      // of opIn and opRange
+	set     *set         // of opIn: members
+	network netip.Prefix // of opNetwork
 
 	needle  []byte   // text again, in one case if fold
 	pattern *pattern // of opText and opContains: text is a regular expression; nil: it is a text
@@ -153,6 +161,11 @@ func (t *term) holds(text []byte, isString bool) bool {
 		return bytes.Contains(text, t.needle)
 	case t.op == opPrefix:
 		return bytes.HasPrefix(text, t.needle)
+	case t.op == opRange:
+		return t.members[0].holds(text, isString) && t.members[1].holds(text, isString)
+	case t.op == opNetwork:
+		addr, ok := address(text)
+		return ok && isString && t.network.Contains(addr)
 	case t.isNumber && (t.op != opEqual || !isString):
 		n, ok := jsonwalk.ParseDecimal(text)
 		return ok && ordered(t.op, n.Compare(t.number))

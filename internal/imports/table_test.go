@@ -195,6 +195,7 @@ var table = []edge{
 	{"collector/secrets", "internal/disk", "a configuration's file is regular and of root or the same user"},
 	{"collector/ledger", "internal/disk", "a ledger that is no regular file is not waited for"},
 	{"collector/query", "collector/deadletter", "answers with dead letters as with lines"},
+	{"collector/query", "collector/forwarded", "addresses in lines may have ports, as in headers of proxies"},
 	{"collector/query", "collector/columns", "blocks that cannot have a match are left out"},
 	{"collector/query", "collector/journal", "reads the records"},
 	{"collector/query", "collector/pool", "texts of strings with escapes"},
