@@ -45,6 +45,9 @@ func (n *Need) mayBeIn(b *columns.Block, block []byte, size int) bool {
 		}
 		return true
 	case NeedOne:
+		if _, ok := n.column(); ok {
+			break // all look into it together
+		}
 		for i := range n.Kids {
 			if n.Kids[i].mayBeIn(b, block, size) {
 				return true
@@ -72,6 +75,14 @@ func (n *Need) mayBeIn(b *columns.Block, block []byte, size int) bool {
 // false: there may be others.
 func (n *Need) column() (string, bool) {
 	switch {
+	case n.Kind == NeedOne:
+		want, ok := n.Kids[0].column()
+		for i := range n.Kids {
+			if other, _ := n.Kids[i].column(); other != want {
+				return "", false
+			}
+		}
+		return want, ok
 	case n.Field == "attrs" && n.Path != "":
 		return "attrs." + n.Path, true
 	case n.Path == "" && (n.Field == "service" || n.Field == "logger" || n.Field == "trace_id" || n.Field == "span_id"):
@@ -91,6 +102,19 @@ func (n *Need) mayBe(value []byte) bool {
 	}
 	if len(value) > 1 && value[0] == '"' {
 		value = value[1 : len(value)-1]
+	}
+	return n.is(value)
+}
+
+// is compares a value without its quotes.
+func (n *Need) is(value []byte) bool {
+	if n.Kind == NeedOne {
+		for i := range n.Kids {
+			if n.Kids[i].is(value) {
+				return true
+			}
+		}
+		return false
 	}
 	switch n.Op {
 	case OpEqual:
