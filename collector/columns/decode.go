@@ -55,7 +55,7 @@ type Block struct {
 	budget  int // bytes that streams may still have
 	dir     []byte
 	chunks  []byte
-	rows    []int64
+	rows    []int64 // of each line, its shape
 	shapes  []shape
 	columns []column
 	paths   []string // of the columns
@@ -103,22 +103,6 @@ func (v *values) string(i int) []byte {
 	return v.text[start:v.ends[i]]
 }
 
-// AppendLines appends the lines of a block, which have size bytes, to dst.
-func (b *Block) AppendLines(dst, block []byte, size int) ([]byte, error) {
-	if len(block) > 0 && block[0] == formLines {
-		return AppendFrame(dst, block[1:], size)
-	}
-	if err := b.open(block, size); err != nil {
-		return dst, err
-	}
-	for i := range b.columns {
-		if !b.read(&b.columns[i]) {
-			return dst, ErrDamaged
-		}
-	}
-	return b.join(dst)
-}
-
 // read reads the values of c; false: they are damaged.
 func (b *Block) read(c *column) bool {
 	r := reader{b: b, head: c.head, chunk: c.chunk}
@@ -126,31 +110,9 @@ func (b *Block) read(c *column) bool {
 	return !b.bad
 }
 
-func (b *Block) join(dst []byte) ([]byte, error) {
-	start := len(dst)
-	dst = slices.Grow(dst, b.size)
-	for _, row := range b.rows {
-		s := &b.shapes[row]
-		for i, h := range s.holes {
-			c := &b.columns[h]
-			if c.next == c.n {
-				return dst, ErrDamaged
-			}
-			dst = append(append(dst, s.pieces[i]...), c.at(c.next)...)
-			c.next++
-		}
-		if dst = append(dst, s.pieces[len(s.holes)]...); len(dst)-start > b.size {
-			return dst[:start], ErrDamaged
-		}
-	}
-	if len(dst)-start != b.size {
-		return dst[:start], ErrDamaged
-	}
-	return dst, nil
-}
-
-// open reads the directory.
-func (b *Block) open(block []byte, size int) error {
+// Open reads the directory of a block whose lines have size bytes. The error is ErrDamaged,
+// also for a block without columns.
+func (b *Block) Open(block []byte, size int) error {
 	if len(block) == 0 || block[0] != formColumns {
 		return ErrDamaged
 	}

@@ -1,31 +1,146 @@
 package columns
 
-// Find calls f with each path of a block whose lines have size bytes, until f returns true,
-// and reports whether it did. A path is the keys that lead to a value, as they are in the
-// lines, each ended by a byte 00. The path of a line that is stored whole is empty. any
-// reports whether a value with the path matches: it calls match with the text of values as
-// they are in the lines, of equal ones perhaps once only. Find reads the columns that any is
-// called for, and no others. It returns true for a block without columns, or with damage:
-// the lines may have anything.
-func (b *Block) Find(block []byte, size int, f func(path string, any func(match func(value []byte) bool) bool) bool) bool {
-	if b.open(block, size) != nil {
-		return true
+import (
+	"bytes"
+	"math/bits"
+)
+
+// Rows is a set of rows of a block: row i is bit i%64 of word i/64.
+type Rows []uint64
+
+func (r Rows) has(i int) bool { return r[i/64]>>(i%64)&1 != 0 }
+func (r Rows) add(i int)      { r[i/64] |= 1 << (i % 64) }
+
+// Len returns how many rows are in the set.
+func (r Rows) Len() (n int) {
+	for _, w := range r {
+		n += bits.OnesCount64(w)
 	}
-	for i := range b.columns {
+	return n
+}
+
+// Add adds the rows of another set of the same block.
+func (r Rows) Add(other Rows) {
+	for i := range r {
+		r[i] |= other[i]
+	}
+}
+
+// Invert makes r the set of the rows of b that were not in it.
+func (r Rows) Invert(b *Block) {
+	for i := range r {
+		r[i] = ^r[i]
+	}
+	if n := len(b.rows) % 64; n > 0 {
+		r[len(r)-1] &= 1<<n - 1
+	}
+}
+
+// Intersect removes the rows that are not in another set of the same block.
+func (r Rows) Intersect(other Rows) {
+	for i := range r {
+		r[i] &= other[i]
+	}
+}
+
+// A Matcher says which values are looked for. A value is its text as it is in the line.
+type Matcher struct {
+	Any   [][]byte                // a value that matches has one of them; none: it need not
+	Match func(value []byte) bool // nil: each value matches that has one of Any
+}
+
+func (m *Matcher) matches(value []byte) bool { return m.Match == nil || m.Match(value) }
+
+// Rows returns an empty set for the rows of the block.
+func (b *Block) Rows() Rows { return newRows(len(b.rows)) }
+
+func newRows(n int) Rows { return make(Rows, (n+63)/64) }
+
+// Find adds the rows to out that have a value which matches. Of each column it calls matcher
+// with the path: the keys that lead to its values, as they are in the lines, each ended by a
+// byte 00. The path of lines that are stored whole is empty. If matcher returns nil, Find does
+// not read the column. The error is ErrDamaged.
+func (b *Block) Find(out Rows, matcher func(path string) *Matcher) error {
+	for i, path := range b.paths {
+		m := matcher(path)
+		if m == nil {
+			continue
+		}
 		c := &b.columns[i]
-		if f(b.paths[i], func(match func([]byte) bool) bool {
-			if c.ends == nil && !b.read(c) {
-				return true
-			}
-			for k := range c.ends {
-				if match(c.string(k)) {
-					return true
-				}
-			}
-			return false
-		}) {
+		if c.ends == nil && !b.read(c) {
+			return ErrDamaged
+		}
+		if !c.same || m.matches(c.string(0)) {
+			b.find(out, i, m)
+		}
+	}
+	return nil
+}
+
+// find is Find for a column that was read.
+func (b *Block) find(out Rows, column int, m *Matcher) {
+	c := &b.columns[column]
+	var hits Rows // the strings that match; nil: all
+	if !c.same {
+		hits = newRows(len(c.ends))
+		if c.findStrings(hits, m); hits.Len() == 0 {
+			return
+		}
+	}
+	value := 0
+	for i, shape := range b.rows {
+		if !b.shapes[shape].has(column) {
+			continue
+		}
+		if value == c.n { // damaged: AppendRows will tell
+			return
+		}
+		at := value
+		if c.indexes != nil {
+			at = int(c.indexes[value])
+		}
+		if hits == nil || hits.has(at) {
+			out.add(i)
+		}
+		value++
+	}
+}
+
+func (s *shape) has(column int) bool {
+	for _, h := range s.holes {
+		if h == column {
 			return true
 		}
 	}
-	return b.bad
+	return false
+}
+
+// findStrings adds the numbers of the strings that match to out.
+func (v *values) findStrings(out Rows, m *Matcher) {
+	if len(m.Any) == 0 {
+		for i := range v.ends {
+			if m.matches(v.string(i)) {
+				out.add(i)
+			}
+		}
+		return
+	}
+	for _, any := range m.Any {
+		at, i := 0, 0 // in text, and the number of the string there
+		for {
+			n := bytes.Index(v.text[at:], any)
+			if n < 0 {
+				break
+			}
+			for at += n; v.ends[i] <= at; {
+				i++
+			}
+			if at+len(any) <= v.ends[i] && m.matches(v.string(i)) {
+				out.add(i)
+				at = v.ends[i]
+			} else {
+				at++
+			}
+		}
+	}
 }

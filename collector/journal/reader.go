@@ -49,7 +49,7 @@ func (g *Gap) Missed() uint64 {
 //
 //  1. Frames come in the order of offsets, without overlap.
 //  2. Every record at or after the cursor is in a frame, in a [*Gap], or excluded by
-//     SetTimeRange, SetTenant or SetWanted.
+//     SetTimeRange, SetTenant or SetUnpack.
 //  3. After a *Gap the caller calls again. Another error of the file comes at most three
 //     times; then what cannot be read becomes a Gap. An *UnsupportedError stays.
 //  4. A segment that retention deletes while the reader is in it is read to its end.
@@ -87,12 +87,13 @@ func (r *Reader) SetTimeRange(min, max int64) { r.minTime, r.maxTime = min, max 
 // the newest segments, comes whole: see [TenantOf].
 func (r *Reader) SetTenant(name string) { r.tenant = &name }
 
-// SetWanted makes the reader skip the lines of each block of columns for which wanted returns
-// false. It is called with the block and the length of its lines in bytes; see
-// [columns.Block.Find]. It must return true if it is not sure. A frame whose lines were
-// skipped comes without lines, so that a caller has its turn after each.
-func (r *Reader) SetWanted(wanted func(block []byte, size int) bool) {
-	r.walk.wanted, r.walk.win.wanted = wanted, wanted
+// SetUnpack makes the reader call unpack for each block of columns. It gets the block and the
+// length of its lines in bytes, and appends to dst what the caller needs of each line, ended
+// by '\n', or nothing at all: then the frame comes without lines, so that a caller has its
+// turn after each. The lines of other blocks come whole. An error means damage. See
+// [columns.Block.AppendRows].
+func (r *Reader) SetUnpack(unpack func(dst, block []byte, size int) ([]byte, error)) {
+	r.walk.unpacked.part, r.walk.win.plain.part = unpack, unpack
 }
 
 // Offset returns the cursor: the offset after the last frame that was returned, skipped or
@@ -169,7 +170,7 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 		if win := &r.walk.win; win.open {
 			f, lost, ok := win.step()
 			switch {
-			case !ok && r.walk.wanted != nil:
+			case !ok && win.plain.part != nil:
 				return r.lend(Frame{First: win.h.End()}), true, nil
 			case !ok:
 				r.next = win.h.End()
@@ -219,9 +220,6 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 			continue
 		}
 		lines, err := r.walk.lines(&h)
-		if err == errUnwanted {
-			return r.lend(Frame{First: r.next, Records: int(h.End() - r.next), MinTime: h.MinTime, MaxTime: h.MaxTime}), true, nil
-		}
 		if err != nil {
 			if err := r.damagedBody(&h, err); err != nil {
 				return Frame{}, false, err

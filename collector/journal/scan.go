@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"errors"
 	"io"
 	"slices"
 	"time"
@@ -34,8 +33,7 @@ const (
 type walker struct {
 	recordlog.Walker
 	unpacked lineBuffer
-	win      window                            // the frame with blocks that was entered last
-	wanted   func(block []byte, size int) bool // see Reader.SetWanted; nil: all are
+	win      window // the frame with blocks that was entered last
 }
 
 // lines returns the lines of the frame h at Pos, valid until the next call on w, and
@@ -48,24 +46,49 @@ func (w *walker) lines(h *recordlog.Frame) ([]byte, error) {
 	if err != nil || h.Codec == recordlog.CodecNone {
 		return b[min(h.KeysLen, len(b)):], err
 	}
-	if !isWanted(w.wanted, h, b[h.KeysLen:], h.Unpacked) {
-		return nil, errUnwanted
-	}
 	return linesOf(h, b, &w.unpacked)
-}
-
-// errUnwanted is returned instead of lines that are not wanted.
-var errUnwanted = errors.New("no line is wanted")
-
-// isWanted reports whether lines of h that are stored as data may be wanted.
-func isWanted(wanted func([]byte, int) bool, h *recordlog.Frame, data []byte, size int) bool {
-	return wanted == nil || h.Codec != recordlog.CodecColumns || wanted(data, size)
 }
 
 // A lineBuffer is memory for unpacked lines, which is used again.
 type lineBuffer struct {
 	lines   []byte
 	columns columns.Block
+	part    func(dst, block []byte, size int) ([]byte, error) // see Reader.SetUnpack; nil: whole lines
+}
+
+// reset forgets the lines, and memory for many of them.
+func (b *lineBuffer) reset() {
+	if b.lines = b.lines[:0]; cap(b.lines) > 2*packBytes {
+		*b = lineBuffer{part: b.part}
+	}
+}
+
+// unpack appends the records whose lines have size bytes to b.lines, and returns what it has
+// appended: the lines, or what part makes of them.
+func (b *lineBuffer) unpack(packed []byte, codec byte, size, records int) ([]byte, error) {
+	start := len(b.lines)
+	lines, err := b.lines, error(nil)
+	parts := b.part != nil && codec == recordlog.CodecColumns
+	switch {
+	case parts:
+		lines, err = b.part(lines, packed, size)
+	case codec == recordlog.CodecNone:
+		lines = append(lines, packed...)
+	default:
+		lines = slices.Grow(lines, min(size, packBytes))
+		lines, err = unpack(lines, packed, codec, size, &b.columns)
+	}
+	if err != nil {
+		return nil, recordlog.ErrDamaged
+	}
+	b.lines, lines = lines, lines[start:]
+	if parts && len(lines) == 0 {
+		return nil, nil
+	}
+	if !parts && len(lines) != size || recordlog.LineCount(lines) != records {
+		return nil, recordlog.ErrDamaged
+	}
+	return lines, nil
 }
 
 // linesOf returns the lines of the frame h, which has the checked body, valid until buf is
@@ -76,17 +99,9 @@ func linesOf(h *recordlog.Frame, body []byte, buf *lineBuffer) ([]byte, error) {
 		return nil, recordlog.ErrDamaged
 	case h.Codec == recordlog.CodecNone:
 		return body[h.KeysLen:], nil
-	case cap(buf.lines) > 2*packBytes:
-		*buf = lineBuffer{}
 	}
-	lines, err := unpack(buf.lines[:0], body[h.KeysLen:], h.Codec, h.Unpacked, &buf.columns)
-	if err != nil {
-		return nil, err
-	}
-	if buf.lines = lines; recordlog.LineCount(lines) != h.Records {
-		return nil, recordlog.ErrDamaged
-	}
-	return lines, nil
+	buf.reset()
+	return buf.unpack(body[h.KeysLen:], h.Codec, h.Unpacked, h.Records)
 }
 
 // framesOf calls f with the records of the frame h that are there. The body is checked except

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rollway/rollway/collector/columns"
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
@@ -21,17 +20,15 @@ const (
 
 // A window returns the records of a frame with blocks in the order of their offsets.
 type window struct {
-	open    bool
-	h       recordlog.Frame
-	blocks  []blockLines
-	runs    recordlog.Runs                    // after the current one
-	block   int                               // of the current run
-	left    int                               // records of the current run
-	next    uint64                            // offset of the next record
-	wanted  func(block []byte, size int) bool // see Reader.SetWanted
-	plain   []byte                            // the lines of all blocks
-	columns columns.Block                     // memory to unpack them
-	out     []byte                            // those of several runs
+	open   bool
+	h      recordlog.Frame
+	blocks []blockLines
+	runs   recordlog.Runs // after the current one
+	block  int            // of the current run
+	left   int            // records of the current run
+	next   uint64         // offset of the next record
+	plain  lineBuffer     // the lines of all blocks
+	out    []byte         // those of several runs
 }
 
 type blockLines struct {
@@ -49,10 +46,8 @@ func (w *window) enter(h *recordlog.Frame, head []byte, from uint64, tenant *str
 	if err != nil {
 		return err
 	}
-	if cap(w.plain) > 2*packBytes {
-		w.plain, w.columns = nil, columns.Block{}
-	}
-	w.h, w.next, w.left, w.plain = *h, h.First, 0, w.plain[:0]
+	w.plain.reset()
+	w.h, w.next, w.left = *h, h.First, 0
 	w.runs = append(w.runs[:0], runs...)
 	w.blocks = slices.Grow(w.blocks[:0], len(blocks))
 	for _, b := range blocks {
@@ -64,10 +59,9 @@ func (w *window) enter(h *recordlog.Frame, head []byte, from uint64, tenant *str
 			l.lost = byRetention
 		default:
 			data, err := read(&b)
-			if err == nil && !isWanted(w.wanted, h, data, b.Unpacked) {
-				l.passed = true
-			} else if err == nil {
-				l.lines, err = w.unpack(h, data, &b)
+			if err == nil {
+				l.lines, err = w.plain.unpack(data, h.Codec, b.Unpacked, b.Records)
+				l.passed = err == nil && len(l.lines) == 0
 			}
 			if recordlog.IsDamage(err) {
 				l.lost = fmt.Sprintf("%v at byte %d of %s is damaged", b, pos+int64(b.Pos), path)
@@ -82,26 +76,6 @@ func (w *window) enter(h *recordlog.Frame, head []byte, from uint64, tenant *str
 		w.take(int(min(uint64(w.left), from-w.next)))
 	}
 	return nil
-}
-
-// unpack returns the lines of b, which is stored as data.
-func (w *window) unpack(h *recordlog.Frame, data []byte, b *recordlog.Block) ([]byte, error) {
-	start := len(w.plain)
-	if h.Codec == recordlog.CodecNone {
-		w.plain = append(w.plain, data...)
-	} else {
-		w.plain = slices.Grow(w.plain, min(h.Unpacked-start, packBytes)) // once, mostly
-		plain, err := unpack(w.plain, data, h.Codec, b.Unpacked, &w.columns)
-		if err != nil {
-			return nil, err
-		}
-		w.plain = plain
-	}
-	lines := w.plain[start:]
-	if len(lines) != b.Unpacked || recordlog.LineCount(lines) != b.Records {
-		return nil, recordlog.ErrDamaged
-	}
-	return lines, nil
 }
 
 // more goes to the next run if the current one has ended. False means that it was the last.

@@ -86,7 +86,7 @@ type source struct {
 type reader interface {
 	SetTimeRange(minimum, maximum int64)
 	SetTenant(name string)
-	SetWanted(wanted func(block []byte, size int) bool)
+	SetUnpack(unpack func(dst, block []byte, size int) ([]byte, error))
 	Next(ctx context.Context) (journal.Frame, error)
 	TryNext() (journal.Frame, bool, error)
 	Offset() uint64
@@ -214,6 +214,7 @@ func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 		return req, err
 	}
 	req.query, req.pipes = q.within(since, until), pipes
+	req.query.fields = q.fields
 	if tenant, ok := r.Context().Value(onlyKey{}).(string); ok {
 		req.query.tenant = &tenant
 	}

@@ -134,7 +134,7 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 			n = len(lines)
 		}
 		f.scanned++
-		if (q.tenant == nil || string(journal.TenantOf(lines[:n])) == *q.tenant) && q.Match(lines[:n]) {
+		if n > 1 && (q.tenant == nil || string(journal.TenantOf(lines[:n])) == *q.tenant) && q.Match(lines[:n]) {
 			f.matched++
 			f.after = max(f.after, offset+1)
 			if more, err := emit(offset, lines[:n]); err != nil || !more {

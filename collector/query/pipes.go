@@ -36,7 +36,8 @@ const (
 // pipeParser reads pipes. It knows which columns the rows have at its place.
 type pipeParser struct {
 	parser
-	lines   bool // rows have lines
+	lines   bool    // rows have lines
+	read    []field // of lines
 	columns []pipe.Field
 	stages  []pipe.Stage
 }
@@ -88,6 +89,9 @@ func parsePiped(expr string, now time.Time) (*Query, *pipe.Pipeline, error) {
 		if err := p.pipe(); err != nil {
 			return nil, nil, err
 		}
+	}
+	if !p.lines {
+		q.fields = append([]field{}, p.read...)
 	}
 	return q, &pipe.Pipeline{Stages: p.stages, Lines: p.lines, Columns: p.columns}, nil
 }
@@ -214,6 +218,7 @@ func (p *pipeParser) fieldOf(name string, at int) (pipe.Field, error) {
 	switch {
 	case p.lines:
 		r := resolve(name)
+		p.read = append(p.read, r)
 		f.Name, f.Find = r.name(), r.find
 		f.Level = f.Level || r == field{id: fieldLevel}
 	case f.Index < 0:

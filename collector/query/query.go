@@ -6,8 +6,6 @@ package query
 import (
 	"math"
 	"time"
-
-	"github.com/rollway/rollway/collector/columns"
 )
 
 // Limits of an expression. Parse refuses what goes beyond them.
@@ -32,6 +30,7 @@ type Query struct {
 	last   fieldID            // no term looks at a field behind this one
 
 	tenant *string // whose lines are looked at; nil: all
+	fields []field // besides its own, the fields of lines that are needed; nil: whole lines
 
 	literal []byte // a matching line without a backslash holds these bytes; nil: unknown
 }
@@ -71,18 +70,6 @@ func (q *Query) within(since, until *time.Time) *Query {
 		kids = append(kids, timeNode(opLess, *until))
 	}
 	return compile(join(nodeAnd, kids))
-}
-
-// configure makes r read no more than q needs.
-func (q *Query) configure(r reader) {
-	r.SetTimeRange(q.TimeRange())
-	if q.tenant != nil {
-		r.SetTenant(*q.tenant)
-	}
-	if need := q.Needs(); need.prunes() {
-		block := new(columns.Block)
-		r.SetWanted(func(data []byte, size int) bool { return need.mayBeIn(block, data, size) })
-	}
 }
 
 // check is one term as the scan of a line looks it up.

@@ -12,9 +12,10 @@ import (
 	"github.com/rollway/rollway/internal/disktest"
 )
 
-// TestPrunedBlocksHaveNoMatch checks on generated lines that a block with a match is not
-// left out, and that blocks are.
-func TestPrunedBlocksHaveNoMatch(t *testing.T) {
+// TestLens checks on generated lines that a lens leaves out no line that matches, and lines
+// and blocks that do not; and that of the others, whole or in part, the same match and the
+// fields that are needed have the same values.
+func TestLens(t *testing.T) {
 	t.Parallel()
 	const seed = 20261127
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -22,9 +23,9 @@ func TestPrunedBlocksHaveNoMatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	matched, left := 0, 0
-	block, memory := []byte(nil), new(columns.Block)
-	for round := range 400 {
+	matched, left, blocks, shorter := 0, 0, 0, 0
+	var block, part []byte
+	for round := range 60 {
 		var lines []byte
 		for range 20 {
 			line := genLine(r)
@@ -37,29 +38,62 @@ func TestPrunedBlocksHaveNoMatch(t *testing.T) {
 		for range 30 {
 			expr := genExpr(r, 0)
 			if round%2 == 0 {
-				expr = fmt.Sprintf("%s%s%s", oneOf(r, "service", "trace_id", "attrs.a", "a.b", "a.b.c", "c"), oneOf(r, "=", "~", "!="), plainValue(r))
+				expr = fmt.Sprintf("%s%s%s", oneOf(r, "service", "trace_id", "attrs.a", "a.b", "a.b.c", "c"), oneOf(r, "=", "~", "!=", ">"), plainValue(r))
 				if r.IntN(3) == 0 {
 					expr += oneOf(r, " ", " or ", " -") + oneOf(r, "a.b", "logger") + "=" + plainValue(r) + "*"
 				}
 			}
 			q := mustParse(t, expr)
-			need := q.Needs()
-			may := need.mayBeIn(memory, block, len(lines))
+			if r.IntN(2) == 0 {
+				q.fields = []field{resolve(oneOf(r, "service", "a", "a.b", "a.b.c", "http", "error.kind", "attrs", "msg"))}
+			}
+			l := &lens{root: q.root}
+			if q.fields != nil {
+				l.keep = q.keeps()
+			}
+			if part, err = l.unpack(part[:0], block, len(lines)); err != nil {
+				t.Fatal(err)
+			}
+			if len(part) == 0 {
+				blocks++
+				part = bytes.Repeat([]byte{'\n'}, bytes.Count(lines, []byte{'\n'}))
+			}
+			rest := part
 			for line := range bytes.Lines(lines) {
-				if !q.Match(line) {
+				n := bytes.IndexByte(rest, '\n') + 1
+				got := rest[:n]
+				rest = rest[n:]
+				matches := q.Match(line)
+				switch {
+				case len(line) == 1:
+				case len(got) == 1:
+					if left++; matches {
+						t.Fatalf("seed %d: %s matches\n%s, which is left out", seed, expr, line)
+					}
 					continue
+				case q.fields == nil && !bytes.Equal(got, line):
+					t.Fatalf("seed %d: %q instead of %q", seed, got, line)
+				case q.Match(got) != matches:
+					t.Fatalf("seed %d: %s matches %v, but of\n%s%s", seed, expr, matches, line, got)
+				case len(got) < len(line):
+					shorter++
 				}
-				if matched++; !may {
-					t.Fatalf("seed %d: %s matches\n%s, whose block is left out by %s", seed, expr, line, showNeed(need))
+				if matches {
+					matched++
+				}
+				for _, f := range q.fields {
+					if want := f.find(line); !bytes.Equal(f.find(got), want) {
+						t.Fatalf("seed %d: %s is %q instead of %q in\n%s%s", seed, f.name(), f.find(got), want, line, got)
+					}
 				}
 			}
-			if !may {
-				left++
+			if len(rest) > 0 {
+				t.Fatalf("seed %d: more lines: %q", seed, rest)
 			}
 		}
 	}
-	if matched < 1000 || left < 100 {
-		t.Errorf("%d matched, %d blocks were left out: the generator proves little", matched, left)
+	if matched < 1000 || left < 5000 || blocks < 50 || shorter < 2000 {
+		t.Errorf("%d matched, %d lines and %d blocks were left out, %d lines are shorter: the generator proves little", matched, left, blocks, shorter)
 	}
 }
 

@@ -1,0 +1,241 @@
+package query
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/rollway/rollway/collector/columns"
+)
+
+// A lens reads of blocks of columns what a query needs: the lines that may match, and of them
+// the values that it looks at. Other lines come as empty ones, which findIn passes over.
+// It may take a line that does not match, as findIn looks at it again, and never leaves out
+// one that does.
+type lens struct {
+	root  *node                  // the query's, if it can exclude lines; nil: all lines
+	keep  func(path string) bool // nil: all values
+	block columns.Block
+	scan  scan // memory to compare values
+}
+
+// configure makes r read no more than q needs.
+func (q *Query) configure(r reader) {
+	r.SetTimeRange(q.TimeRange())
+	if q.tenant != nil {
+		r.SetTenant(*q.tenant)
+	}
+	l := &lens{}
+	if q.picks() {
+		l.root = q.root
+	}
+	if q.fields != nil {
+		l.keep = q.keeps()
+	}
+	if l.root != nil || l.keep != nil {
+		r.SetUnpack(l.unpack)
+	}
+}
+
+// unpack appends the lines of a block to dst, or nothing if no line may match.
+func (l *lens) unpack(dst, block []byte, size int) ([]byte, error) {
+	b := &l.block
+	if b.Open(block, size) != nil { // it has no columns, or is damaged
+		return b.AppendLines(dst, block, size)
+	}
+	var rows columns.Rows
+	if l.root != nil {
+		var err error
+		if rows, err = l.rows(l.root, false); err != nil {
+			return dst, err
+		}
+		if rows != nil && rows.Len() == 0 {
+			return dst, nil
+		}
+	}
+	return b.AppendRows(dst, rows, l.keep)
+}
+
+// picks reports whether a lens can exclude lines.
+func (q *Query) picks() bool { return q.root != nil && q.root.picks() }
+
+// picks reports whether rows can exclude lines by n or its negation: not by times alone.
+func (n *node) picks() bool {
+	return n.kind == nodeTerm && !n.term.isTime || slices.ContainsFunc(n.kids, (*node).picks)
+}
+
+// all reports whether n, an and or an or, needs all of its kids.
+func (n *node) all(negated bool) bool { return (n.kind == nodeAnd) != negated }
+
+// rows returns the rows of the block that may match n, or its negation; nil: all.
+func (l *lens) rows(n *node, negated bool) (columns.Rows, error) {
+	switch {
+	case n.kind == nodeTerm && n.term.isTime:
+		return nil, nil
+	case n.kind == nodeNot:
+		return l.rows(n.kids[0], !negated)
+	case n.kind == nodeTerm:
+		out := l.block.Rows()
+		err := l.block.Find(out, l.matcher(n.term, negated))
+		if negated {
+			out.Invert(&l.block)
+		}
+		return out, err
+	}
+	all := n.all(negated)
+	var out columns.Rows
+	for _, kid := range n.kids {
+		rows, err := l.rows(kid, negated)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case rows == nil && !all:
+			return nil, nil
+		case rows == nil:
+		case out == nil:
+			out = rows
+		case all:
+			out.Intersect(rows)
+		default:
+			out.Add(rows)
+		}
+		if all && out != nil && out.Len() == 0 {
+			break
+		}
+	}
+	return out, nil
+}
+
+// matcher returns what to look for in a column, by its path: values for which t may hold,
+// or, with sure, values for which it holds.
+func (l *lens) matcher(t *term, sure bool) func(path string) *columns.Matcher {
+	here := &columns.Matcher{Match: func(value []byte) bool { return l.holds(t, value, sure) }}
+	switch {
+	case t.pattern != nil:
+		here.Any = anyLiteral(t.pattern.literals)
+	case t.literal() != "":
+		here.Any = anyLiteral([]string{t.literal()})
+	}
+	return func(path string) *columns.Matcher {
+		switch p := t.place(dotted(path)); {
+		case p == elsewhere, sure && (path == "" || p == aboveField):
+			return nil
+		case sure && p == belowField && t.field.path != "": // or it has a key with a point
+			return nil
+		case p == aboveField:
+			return &columns.Matcher{Match: isNested}
+		case p == atField, t.op == opText, t.op == opContains:
+			return here
+		case sure && t.op != opPresent: // belowField: the value is an object
+			return nil
+		}
+		return &columns.Matcher{}
+	}
+}
+
+// anyLiteral returns what a value has that has one of the literals, perhaps with escapes.
+func anyLiteral(literals []string) (any [][]byte) {
+	for _, l := range literals {
+		any = append(any, []byte(l))
+	}
+	if len(any) > 0 {
+		any = append(any, []byte{'\\'})
+	}
+	return any
+}
+
+// holds reports whether t holds for a value as it is in a line. Of some it is not sure.
+func (l *lens) holds(t *term, value []byte, sure bool) bool {
+	if isNested(value) || bytes.IndexByte(value, '\\') >= 0 {
+		return !sure
+	}
+	isString := len(value) > 1 && value[0] == '"'
+	if isString {
+		value = value[1 : len(value)-1]
+	}
+	return l.scan.holds(t, value, isString)
+}
+
+func isNested(value []byte) bool {
+	return len(value) > 0 && (value[0] == '{' || value[0] == '[')
+}
+
+// dotted returns the path of a column with points between its keys.
+func dotted(path string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(path, "\x00"), "\x00", ".")
+}
+
+// place says where the value of a column is, compared with the value of a field.
+type place uint8
+
+const (
+	elsewhere  place = iota
+	atField          // it may be the field's, or the line is stored whole
+	belowField       // it is inside the field's, which is an object
+	aboveField       // the field's may be inside it, if it is an object
+)
+
+// place is the place of a column for t. The path is dotted.
+func (t *term) place(path string) (p place) {
+	if t.op != opText {
+		return t.field.place(path)
+	}
+	for _, id := range []fieldID{fieldMsg, fieldError, fieldAttrs} {
+		p = max(p, field{id: id}.place(path))
+	}
+	return p
+}
+
+func (f field) place(path string) place {
+	if path == "" {
+		return atField
+	}
+	want := f.id.name()
+	if f.path != "" {
+		want += "." + f.path
+	}
+	p := compare(path, want)
+	if p == elsewhere && f.id != fieldAttrs && f.path != "" {
+		p = compare(path, "attrs."+want)
+	}
+	return p
+}
+
+func compare(path, want string) place {
+	switch {
+	case path == want:
+		return atField
+	case strings.HasPrefix(path, want) && path[len(want)] == '.':
+		return belowField
+	case strings.HasPrefix(want, path) && want[len(path)] == '.':
+		return aboveField
+	}
+	return elsewhere
+}
+
+// keeps reports of a path whether q or its pipes look at the values there.
+func (q *Query) keeps() func(path string) bool {
+	var terms []*term
+	var add func(n *node)
+	add = func(n *node) {
+		if n.kind == nodeTerm {
+			terms = append(terms, n.term)
+		}
+		for _, kid := range n.kids {
+			add(kid)
+		}
+	}
+	if q.root != nil {
+		add(q.root)
+	}
+	fields := q.fields
+	if q.tenant != nil {
+		fields = append(slices.Clip(fields), field{id: fieldAttrs, path: "tenant"})
+	}
+	return func(path string) bool {
+		path = dotted(path)
+		return slices.ContainsFunc(fields, func(f field) bool { return f.place(path) != elsewhere }) ||
+			slices.ContainsFunc(terms, func(t *term) bool { return t.place(path) != elsewhere })
+	}
+}
