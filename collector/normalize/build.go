@@ -212,6 +212,7 @@ const long = 4 << 10
 // longer reports whether there is room for a value of size bytes. Without room, or with a
 // size above most, the event is a rejected one.
 func (b *Builder) longer(size, most int) bool {
+	b.n.work += uint(size)
 	if size > most || !b.n.roomFor(len(b.text)+size) {
 		b.fail(tooLarge)
 	}

@@ -148,8 +148,16 @@ func (n *Normalizer) takeMember(key key, name, value jsonwalk.Span, compact bool
 // overlong finds a name or a scalar in a value, at any depth, that is over its limit,
 // and notes how long it is.
 func (n *Normalizer) overlong(raw []byte) reason {
-	if len(raw) <= n.short {
+	size := len(raw)
+	if size > 0 && raw[0] == '"' {
+		size -= len(`""`)
+	}
+	switch {
+	case size <= n.short || isScalar(raw) && size <= n.limits.MaxValueBytes:
 		return ok
+	case isScalar(raw):
+		n.ev.got = size
+		return valueTooLong
 	}
 	for i := 0; i < len(raw); {
 		start, end, limit, fault := i, 0, n.limits.MaxValueBytes, valueTooLong

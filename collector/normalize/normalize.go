@@ -145,6 +145,7 @@ type Normalizer struct {
 	pause  func() // nil: nobody has to be asked
 	events int    // since the last pause
 	lines  int    // bytes of lines at the last pause
+	work   uint   // bytes of rejected events and of long values since then
 
 	dec jsontext.Decoder // of syntaxError
 	src bytes.Buffer

@@ -93,6 +93,7 @@ func (n *Normalizer) describes(dst *Batch) bool {
 // add counts one rejected event; raw is its text, at an offset in body.text.
 func (n *Normalizer) add(dst *Batch, r reason, at int, detail string, raw []byte) {
 	n.pace(dst)
+	n.work += uint(len(raw) + len(n.attrs))
 	dst.AddDeadLetter(reasonNames[r], detail, raw)
 	if n.describes(dst) {
 		dst.Rejected = append(dst.Rejected, Rejection{

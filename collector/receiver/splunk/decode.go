@@ -26,6 +26,7 @@ import (
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/wire"
+	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
@@ -209,13 +210,13 @@ var metadata = [...]string{"host", "source", "sourcetype", "index"}
 
 // Decode reads lines of text.
 func (raw) Decode(q *receiver.Request) error {
-	var values [len(metadata)][]byte
+	var values, texts [len(metadata)][]byte // texts are JSON, made once: a host may have 60 KiB
 	shared := 0
 	if q.HTTP.URL.RawQuery != "" {
 		query := q.HTTP.URL.Query()
 		for i, name := range metadata {
 			if v := query.Get(name); v != "" {
-				values[i] = []byte(v)
+				values[i], texts[i] = []byte(v), jsonline.AppendString(nil, v)
 				shared += len(name) + len(v)
 			}
 		}
@@ -235,10 +236,10 @@ func (raw) Decode(q *receiver.Request) error {
 		d.Raw(line)
 		d.Slot(normalize.Message)
 		d.String(line)
-		for i, v := range values {
-			if v != nil && !d.Failed() {
+		for i, text := range texts {
+			if text != nil && !d.Failed() {
 				d.Attr([]byte(metadata[i]))
-				d.String(v)
+				d.JSON(text)
 			}
 		}
 		if !d.End() {

@@ -2,9 +2,11 @@ package splunk
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/decodetest"
 )
@@ -23,5 +25,22 @@ func TestSharedMetadataCount(t *testing.T) {
 	}
 	if n := r.Stats().InFlight; n != 0 {
 		t.Errorf("%d bytes are kept", n)
+	}
+}
+
+// What each line gets of the query counts as work: others get their turn, whether the
+// lines are stored or rejected.
+func TestRawPauses(t *testing.T) {
+	const lines, host = 1000, 20_000
+	for _, most := range []int{host - 1, host + 1000} {
+		norm, pauses := normalize.New(normalize.Limits{MaxEventBytes: most}), 0
+		norm.Pause(func() { pauses++ })
+		req := httptest.NewRequest("POST", "/?host="+strings.Repeat("x", host), nil)
+		if _, err := decodetest.Decode(Raw, norm, new(normalize.Batch), req, []byte(strings.Repeat("a\n", lines)), nil); err != nil {
+			t.Fatal(err)
+		}
+		if pauses < lines/2 {
+			t.Errorf("events of %d bytes at most: %d pauses while %d bytes were made", most, pauses, lines*host)
+		}
 	}
 }
