@@ -92,8 +92,8 @@ bench-ingest: ## measure taking events in beside a published pipeline and other 
 	@$(BENCH) ingest -o $(OUT)/ingest.json $(ARGS) && ../bin/bench tables
 
 .PHONY: bench-query
-bench-query: ## ask Rollway, ClickHouse, DuckDB and zstd | rg the same questions about 2 GB of lines; ARGS='-size 64MB' for fewer
-	@$(BENCH) query -o $(OUT)/query.json $(ARGS)
+bench-query: ## ask Rollway, ClickHouse, DuckDB and zstd | rg the same questions about 2 GB of lines (20 minutes); ARGS='-size 64MB' for fewer
+	@$(BENCH) query -o $(OUT)/query.json $(ARGS) && ../bin/bench tables
 
 .PHONY: bench-tables
 bench-tables: ## make all tables from the results that there are

@@ -6,7 +6,7 @@
 // that stays: `rollway serve`, fed by HTTP and left to pack its segments; ClickHouse as
 // chdb, with a MergeTree that has tokenbf_v1 and bloom_filter indexes; DuckDB over a
 // Parquet file packed with zstd. `zstd -dc | rg` runs anew for each question. Engines
-// that are not on the machine are left out, and the results say so.
+// that are not on the machine, fail or take too long are left out, and the results say so.
 //
 // Engines take turns, question by question. A time ends when the whole answer is in the
 // memory of the one who asked: for Rollway that includes HTTP. CPU time is that of the

@@ -26,7 +26,7 @@ class ClickHouse:
     def __init__(self, folder):
         import chdb
         from chdb import session
-        self.version = "ClickHouse " + str(chdb.query("SELECT version()", "TSV")).strip() + ", chdb"
+        self.version = str(chdb.query("SELECT version()", "TSV")).strip() + " in chdb " + chdb.__version__
         self.session = session.Session(folder)
         self.session.query("CREATE DATABASE IF NOT EXISTS bench ENGINE = Atomic")
         self.session.query("USE bench")
@@ -48,15 +48,19 @@ class ClickHouse:
 class DuckDB:
     def __init__(self, folder):
         import duckdb
-        self.version = "DuckDB " + duckdb.__version__ + ", Parquet"
-        self.folder = folder
+        self.version = duckdb.__version__ + " over Parquet"
+        self.parquet = os.path.join(folder, "logs.parquet")
         self.db = duckdb.connect()
+        if os.path.exists(self.parquet):
+            self.view()
+
+    def view(self):
+        self.db.execute("CREATE VIEW logs AS SELECT * FROM read_parquet('%s')" % self.parquet)
 
     def load(self, file):
-        parquet = os.path.join(self.folder, "logs.parquet")
-        self.db.execute("COPY (SELECT * FROM read_json('%s', format = 'newline_delimited', columns = %s)) TO '%s' (FORMAT parquet, COMPRESSION zstd)" % (file, DUCKDB, parquet))
-        self.db.execute("CREATE VIEW logs AS SELECT * FROM read_parquet('%s')" % parquet)
-        return os.path.getsize(parquet)
+        self.db.execute("COPY (SELECT * FROM read_json('%s', format = 'newline_delimited', columns = %s)) TO '%s' (FORMAT parquet, COMPRESSION zstd)" % (file, DUCKDB, self.parquet))
+        self.view()
+        return os.path.getsize(self.parquet)
 
     def ask(self, sql):
         return self.db.execute(sql).to_arrow_table()
@@ -66,7 +70,7 @@ class DuckDB:
 
 
 def main():
-    engine = {"clickhouse": ClickHouse, "duckdb": DuckDB}[sys.argv[1]](sys.argv[2])
+    engine = {"ClickHouse": ClickHouse, "DuckDB": DuckDB}[sys.argv[1]](sys.argv[2])
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what an engine prints is no answer
 

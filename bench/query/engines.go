@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -30,16 +32,26 @@ type Cost struct {
 
 // An engine answers questions about the lines of a file.
 type engine interface {
-	name() string
+	version() string
 	// load stores the lines of a file of NDJSON, and returns how many bytes they take.
 	load(file string) (Cost, int64, error)
-	// ask returns the rows of an answer, comparable between engines, and false if the
-	// engine cannot answer.
-	ask(q Query) (rows []string, c Cost, can bool, err error)
-	peak() (int64, error) // resident memory in bytes
-	dir() string          // of the stored files
+	// ask returns an answer, or errCannot.
+	ask(q Query) (answered, error)
+	// peak is the most resident memory in bytes since the last call.
+	peak() (int64, error)
+	dir() string // of the stored files
+	kill()       // ends what it does; another goroutine calls it
 	stop() error
 }
+
+// answered is an answer.
+type answered struct {
+	Cost
+	rows     []string // comparable between engines
+	estimate string   // columns that have estimates, and how good these are
+}
+
+var errCannot = errors.New("the engine cannot answer this question")
 
 // own is `rollway serve`.
 type own struct {
@@ -47,8 +59,7 @@ type own struct {
 	url, folder string
 }
 
-// startOwn starts a collector. The last segment, which takes lines, is not packed: a small
-// corpus gets smaller segments than the default.
+// startOwn starts a collector. The last segment, which takes lines, is not packed: a small corpus gets smaller segments than the default.
 func startOwn(program, folder string, size int64) (engine, error) {
 	addr, err := testkit.FreeAddr()
 	if err != nil {
@@ -64,10 +75,17 @@ func startOwn(program, folder string, size int64) (engine, error) {
 	return &own{p, "http://" + addr, folder}, err
 }
 
-func (o *own) name() string         { return Rollway }
+func (o *own) version() string      { return "this commit" }
 func (o *own) dir() string          { return filepath.Join(o.folder, "data") }
-func (o *own) peak() (int64, error) { return child.Peak(o.Pid()) }
+func (o *own) peak() (int64, error) { return peakOf(o.Process) }
+func (o *own) kill()                { o.Kill() }
 func (o *own) stop() error          { return o.Stop() }
+
+// peakOf reads the peak of a process, and begins a new one.
+func peakOf(p *child.Process) (int64, error) {
+	peak, err := child.Peak(p.Pid())
+	return peak, errors.Join(err, child.ResetPeak(p.Pid()))
+}
 
 // batchSize is about how long a request of the ingest is.
 const batchSize = 1 << 20
@@ -102,12 +120,12 @@ func (o *own) load(file string) (Cost, int64, error) {
 		return Cost{}, 0, err
 	}
 	c, err := stop()
-	return c, folderSize(o.dir()), err
+	return c, folderSize(o.dir(), ""), err
 }
 
 // packed waits until all segments are packed except the one that takes lines.
 func (o *own) packed() error {
-	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+	for ; ; time.Sleep(20 * time.Millisecond) {
 		text, err := answer(http.Get(o.url + "/metrics"))
 		if err != nil {
 			return err
@@ -115,9 +133,6 @@ func (o *own) packed() error {
 		segments, packed := metric(text, "rollway_journal_segments"), metric(text, "rollway_journal_packed_segments_total")
 		if segments > 0 && packed >= segments-1 {
 			return nil
-		}
-		if time.Since(begin) > 10*time.Minute {
-			return fmt.Errorf("of %v segments %v are packed after 10 minutes", segments, packed)
 		}
 	}
 }
@@ -135,15 +150,21 @@ func metric(text []byte, name string) float64 {
 
 // answer reads a response to its end.
 func answer(r *http.Response, err error) ([]byte, error) {
+	text, _, err := answerOf(r, err)
+	return text, err
+}
+
+// answerOf is answer, with what the trailer says of estimates.
+func answerOf(r *http.Response, err error) (text []byte, estimate string, _ error) {
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer r.Body.Close()
-	text, err := io.ReadAll(r.Body)
+	text, err = io.ReadAll(r.Body)
 	if err == nil && r.StatusCode/100 != 2 {
 		err = fmt.Errorf("status %d: %s", r.StatusCode, bytes.TrimSpace(text))
 	}
-	return text, cmp.Or(err, failed(r.Trailer.Get("Rollway-Error")))
+	return text, r.Trailer.Get("Rollway-Estimates"), cmp.Or(err, failed(r.Trailer.Get("Rollway-Error")))
 }
 
 func failed(reason string) error {
@@ -164,23 +185,24 @@ func (o *own) clock() (stop func() (Cost, error), err error) {
 	}, err
 }
 
-func (o *own) ask(q Query) ([]string, Cost, bool, error) {
+func (o *own) ask(q Query) (a answered, err error) {
 	request, err := http.NewRequest("GET", o.url+"/api/query?"+q.Rollway.Encode(), nil)
 	if err != nil {
-		return nil, Cost{}, true, err
+		return a, err
 	}
 	request.Header.Set("TE", "trailers")
 	stop, err := o.clock()
 	if err != nil {
-		return nil, Cost{}, true, err
+		return a, err
 	}
-	text, err := answer(http.DefaultClient.Do(request))
-	c, err2 := stop()
-	if err := errors.Join(err, err2); err != nil {
-		return nil, c, true, err
+	text, estimate, err := answerOf(http.DefaultClient.Do(request))
+	a.estimate = estimate
+	var err2 error
+	if a.Cost, err2 = stop(); err != nil || err2 != nil {
+		return a, errors.Join(err, err2)
 	}
-	rows, err := ownRows(text, q.columns)
-	return rows, c, true, err
+	a.rows, err = ownRows(text, q.columns)
+	return a, err
 }
 
 // ownRows makes comparable rows of lines, or of rows with these columns.
@@ -219,8 +241,8 @@ var script string
 
 // sql is an engine in a process of Python.
 type sql struct {
-	p               *child.Process
-	version, folder string
+	p                    *child.Process
+	kind, number, folder string
 }
 
 // reply is what the process says.
@@ -231,7 +253,7 @@ type reply struct {
 	Rows           []string
 }
 
-// startSQL starts an engine: clickhouse or duckdb. packages is a folder of Python's.
+// startSQL starts ClickHouse or DuckDB. packages is a folder of Python's.
 func startSQL(kind, packages, folder string) (engine, error) {
 	cmd := exec.Command("python3", "-c", script, kind, folder)
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+packages)
@@ -243,12 +265,13 @@ func startSQL(kind, packages, folder string) (engine, error) {
 	if err := p.Receive(&r); err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}
-	return &sql{p, r.Version, folder}, nil
+	return &sql{p, kind, r.Version, folder}, nil
 }
 
-func (s *sql) name() string         { return s.version }
+func (s *sql) version() string      { return s.number }
 func (s *sql) dir() string          { return s.folder }
-func (s *sql) peak() (int64, error) { return child.Peak(s.p.Pid()) }
+func (s *sql) peak() (int64, error) { return peakOf(s.p) }
+func (s *sql) kill()                { s.p.Kill() }
 func (s *sql) stop() error          { return s.p.Stop() }
 
 func (s *sql) command(c map[string]any) (r reply, err error) {
@@ -261,27 +284,59 @@ func (s *sql) load(file string) (Cost, int64, error) {
 	return Cost{r.Wall, r.CPU}, r.Stored, err
 }
 
-func (s *sql) ask(q Query) ([]string, Cost, bool, error) {
-	r, err := s.command(map[string]any{"sql": q.sql(s.version), "lines": q.columns == nil})
-	return r.Rows, Cost{r.Wall, r.CPU}, true, err
+func (s *sql) ask(q Query) (answered, error) {
+	text := q.ClickHouse
+	if s.kind == DuckDB {
+		text = q.DuckDB
+	}
+	r, err := s.command(map[string]any{"sql": text, "lines": q.columns == nil})
+	return answered{Cost: Cost{r.Wall, r.CPU}, rows: r.Rows}, err
 }
 
 // pipe is `zstd -dc | rg`: processes for each question.
 type pipe struct {
 	folder string
 	most   int64
+	ctx    context.Context
+	cancel context.CancelFunc
 }
 
-func (p *pipe) name() string         { return Pipe }
-func (p *pipe) dir() string          { return p.folder }
-func (p *pipe) peak() (int64, error) { return p.most, nil }
-func (p *pipe) stop() error          { return nil }
-func (p *pipe) file() string         { return filepath.Join(p.folder, "lines.zst") }
+func startPipe(folder string) (engine, error) {
+	for _, name := range []string{"zstd", "rg"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return nil, fmt.Errorf("%w: install %s", errAbsent, name)
+		}
+	}
+	p := &pipe{folder: folder}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p, nil
+}
+
+func (p *pipe) dir() string  { return p.folder }
+func (p *pipe) kill()        { p.cancel() }
+func (p *pipe) stop() error  { p.cancel(); return nil }
+func (p *pipe) file() string { return filepath.Join(p.folder, "lines.zst") }
+
+func (p *pipe) peak() (most int64, err error) {
+	most, p.most = p.most, 0
+	return most, nil
+}
+
+func (p *pipe) version() string {
+	var all []string
+	for _, name := range []string{"zstd", "rg"} {
+		out, _ := exec.Command(name, "--version").Output()
+		all = append(all, name+" "+regexp.MustCompile(`[0-9]+[.][0-9.]+`).FindString(string(out)))
+	}
+	return strings.Join(all, ", ")
+}
 
 // run runs a command of the shell.
 func (p *pipe) run(command string) ([]byte, Cost, error) {
-	cmd := exec.Command("sh", "-c", command)
+	cmd := exec.CommandContext(p.ctx, "sh", "-c", command)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	killAll(cmd)
+	cmd.WaitDelay = time.Second
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	begin, client := time.Now(), clientCPU()
@@ -301,23 +356,21 @@ func (p *pipe) run(command string) ([]byte, Cost, error) {
 
 func (p *pipe) load(file string) (Cost, int64, error) {
 	_, c, err := p.run("zstd -q -3 -T0 -o '" + p.file() + "' '" + file + "'")
-	p.most = 0
-	return c, folderSize(p.folder), err
+	return c, folderSize(p.folder, ""), err
 }
 
-func (p *pipe) ask(q Query) ([]string, Cost, bool, error) {
+func (p *pipe) ask(q Query) (a answered, err error) {
 	if q.Shell == "" {
-		return nil, Cost{}, false, nil
+		return a, errCannot
 	}
-	out, c, err := p.run("zstd -dc -T0 '" + p.file() + "' | " + q.Shell)
-	if err != nil {
-		return nil, c, true, err
+	var out []byte
+	if out, a.Cost, err = p.run("zstd -dc -T0 '" + p.file() + "' | " + q.Shell); err != nil {
+		return a, err
 	}
 	if q.columns == nil {
-		rows, err := ownRows(out, nil)
-		return rows, c, true, err
+		a.rows, err = ownRows(out, nil)
+		return a, err
 	}
-	var rows []string
 	for line := range strings.Lines(string(out)) {
 		f := strings.Fields(line)
 		if q.tally && len(f) == 2 {
@@ -326,15 +379,15 @@ func (p *pipe) ask(q Query) ([]string, Cost, bool, error) {
 			}
 			f[0], f[1] = f[1], f[0]
 		}
-		rows = append(rows, strings.Join(f, "\t"))
+		a.rows = append(a.rows, strings.Join(f, "\t"))
 	}
-	return rows, c, true, nil
+	return a, nil
 }
 
-// folderSize is how many bytes the files of a folder take.
-func folderSize(dir string) (size int64) {
+// folderSize is how many bytes the files of a folder take whose names end so.
+func folderSize(dir, suffix string) (size int64) {
 	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
+		if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, suffix) {
 			if info, err := d.Info(); err == nil {
 				size += info.Size()
 			}

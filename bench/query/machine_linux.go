@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -26,6 +27,12 @@ func mostOf(s *os.ProcessState) int64 {
 		return u.Maxrss * 1024
 	}
 	return 0
+}
+
+// killAll has a command that is cancelled end with all that it started.
+func killAll(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
 // chill drops the pages of a folder's files from the page cache.

@@ -3,7 +3,6 @@ package query
 import (
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 )
 
@@ -85,12 +84,4 @@ func Queries(c Corpus) []Query {
 	all[1].ClickHouse, all[1].DuckDB = same("trace_id = '" + c.Trace + "'")
 	all[3].ClickHouse, all[3].DuckDB = same("service = 'payment-api' AND msg LIKE '%deadline exceeded%'")
 	return all
-}
-
-// sql is the question for an engine that speaks it.
-func (q Query) sql(engine string) string {
-	if strings.HasPrefix(engine, "DuckDB") {
-		return q.DuckDB
-	}
-	return q.ClickHouse
 }

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"os"
+	"reflect"
 	"testing"
+	"time"
 
 	"github.com/rollway/rollway/bench/internal/child"
 )
@@ -87,7 +89,8 @@ func TestMeasure(t *testing.T) {
 	if child.Missing != "" {
 		t.Skip("it needs " + child.Missing)
 	}
-	run, err := Measure(t.Output(), Settings{Size: 16 << 20, Seed: 1, Rounds: 1, Dir: t.TempDir()})
+	s := Settings{Size: 16 << 20, Seed: 1, Rounds: 1, Dir: t.TempDir(), Limit: time.Minute}
+	run, err := Measure(t.Context(), t.Output(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,11 +107,20 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 	for _, e := range run.Engines {
-		if e.Stored <= 0 || e.Stored >= run.Bytes || e.Ingest.CPU <= 0 || e.Peak <= 0 {
+		if e.Stored <= 0 || e.Stored >= run.Bytes || e.Ingest.CPU <= 0 || e.Peak <= 0 || e.Storing <= 0 || e.Version == "" {
 			t.Errorf("%+v", e)
 		}
 	}
 	if own != 12 {
 		t.Errorf("Rollway has answered %d of 12 questions", own)
+	}
+	if again, err := Measure(t.Context(), t.Output(), s); err != nil || !reflect.DeepEqual(again, run) {
+		t.Errorf("what was measured is measured again: %v", err)
+	}
+	if err := s.Remove(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(s.Dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
 	}
 }

@@ -1,6 +1,9 @@
 package query
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/bench/internal/measure"
@@ -20,10 +24,12 @@ import (
 // Kind is the name of the results.
 const Kind = "query"
 
-// Names of the engines that have no version in them.
+// Names of the engines.
 const (
-	Rollway = "Rollway"
-	Pipe    = "zstd -dc | rg"
+	Rollway    = "Rollway"
+	ClickHouse = "ClickHouse"
+	DuckDB     = "DuckDB"
+	Pipe       = "zstd -dc | rg"
 )
 
 // packages are Python's, with chdb and DuckDB.
@@ -34,15 +40,24 @@ type Settings struct {
 	Size   int64  // of the corpus in bytes
 	Seed   uint64 // of the corpus
 	Rounds int    // with a warm page cache; one more is cold
-	Dir    string // for all files, some three times the size; "": the system's for temporary files
 	Fetch  bool   // fetch the engines that are not in the cache
 	Few    bool   // only Rollway and ClickHouse
+
+	// Limit is how long an engine may take for a question, and a tenth of what it may take
+	// to store the corpus.
+	Limit time.Duration
+
+	// Dir is for all files, some three times the size. A measurement that was stopped leaves
+	// there what it has, and the next of the same Commit continues with it. "": the system's
+	// folder for temporary files, where nothing is left.
+	Dir    string
+	Commit string
 }
 
 // Results are the raw results.
 type Results struct {
 	measure.Results
-	Runs []Run `json:"runs"`
+	Runs []Run `json:"runs"` // the largest corpus last
 }
 
 // A Run is all about one corpus.
@@ -52,76 +67,203 @@ type Run struct {
 	Engines []Engine          `json:"engines"`
 	LeftOut map[string]string `json:"left_out"` // engines, and why
 	Answers []Answer          `json:"answers"`
+	Others  float64           `json:"others_pct"` // of one core, about what other programs used during the questions
 }
 
-// An Engine is what storing took, and the peak of its memory after all questions.
+// An Engine is what storing took, and the peaks of memory.
 type Engine struct {
-	Name   string `json:"engine"`
-	Ingest Cost   `json:"ingest"`
-	Stored int64  `json:"stored_bytes"`
-	Peak   int64  `json:"peak_bytes"`
+	Name    string `json:"engine"`
+	Version string `json:"version"`
+	Ingest  Cost   `json:"ingest"`
+	Stored  int64  `json:"stored_bytes"`
+	Open    int64  `json:"open_bytes"` // of them, those of the segment that takes lines and is not packed
+	Storing int64  `json:"storing_peak_bytes"`
+	Peak    int64  `json:"peak_bytes"` // while it answers
 }
 
 // An Answer has the costs of a question, one of each round.
 type Answer struct {
-	Query  string `json:"query"`
-	Title  string `json:"title"`
-	Engine string `json:"engine"`
-	Rows   int    `json:"rows"`
-	Warm   []Cost `json:"warm"`
-	Cold   []Cost `json:"cold"`
+	Query    string `json:"query"`
+	Title    string `json:"title"`
+	Engine   string `json:"engine"`
+	Rows     int    `json:"rows"`
+	Estimate string `json:"estimate"` // columns that have estimates, and how good these are
+	Warm     []Cost `json:"warm"`
+	Cold     []Cost `json:"cold"`
 }
 
 // Measure writes a corpus, has all engines store it, and asks them in turns. Answers
-// that differ are an error.
-func Measure(log io.Writer, s Settings) (run Run, err error) {
-	dir, err := os.MkdirTemp(s.Dir, "bench-query-")
-	if err != nil {
+// that differ are an error. An engine other than Rollway that fails or takes too long is
+// left out.
+func Measure(ctx context.Context, log io.Writer, s Settings) (run Run, err error) {
+	dir := s.folder()
+	if s.Dir == "" {
+		if dir, err = os.MkdirTemp("", "bench-query-"); err != nil {
+			return run, err
+		}
+		defer os.RemoveAll(dir)
+	} else if err := os.MkdirAll(dir, 0o700); err != nil {
 		return run, err
 	}
-	defer os.RemoveAll(dir)
+	of := fmt.Sprint(s.Commit, " ", s.Rounds, " ", s.Few)
+	if recall(filepath.Join(dir, "run.json"), of, &run) {
+		fmt.Fprintf(log, "%d MiB: measured before\n", s.Size>>20)
+		return run, nil
+	}
 	file := filepath.Join(dir, "corpus.ndjson")
-	corpus, err := s.corpus(file)
-	if err != nil {
-		return run, err
+	var corpus Corpus
+	if !recall(file+".json", s.Commit, &corpus) {
+		fmt.Fprintf(log, "%d MiB: write the corpus\n", s.Size>>20)
+		if corpus, err = s.corpus(file); err == nil {
+			err = keep(file+".json", s.Commit, corpus)
+		}
+		if err != nil {
+			return run, err
+		}
 	}
-	run = Run{Bytes: corpus.Bytes, Lines: corpus.Lines, LeftOut: map[string]string{}}
-	var engines []engine
+	r := &runner{Settings: s, ctx: ctx, log: log, file: file}
+	r.run = Run{Bytes: corpus.Bytes, Lines: corpus.Lines, LeftOut: map[string]string{}}
 	defer func() {
-		for _, e := range engines {
-			err = errors.Join(err, e.stop())
+		for _, m := range r.members {
+			err = errors.Join(err, m.engine.stop())
 		}
 	}()
 	for _, k := range kinds[:s.kinds()] {
-		folder := filepath.Join(dir, k.folder)
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			return run, err
-		}
-		e, err := k.start(s, folder)
-		if errors.Is(err, errAbsent) {
-			run.LeftOut[k.folder] = err.Error()
-			fmt.Fprintf(log, "NOT MEASURED: %s: %v\n", k.folder, err)
-			continue
-		} else if err != nil {
-			return run, fmt.Errorf("start %s: %w", k.folder, err)
-		}
-		engines = append(engines, e)
-		cost, stored, err := e.load(file)
-		if err != nil {
-			return run, fmt.Errorf("%s stores the corpus: %w", e.name(), err)
-		}
-		run.Engines = append(run.Engines, Engine{Name: e.name(), Ingest: cost, Stored: stored})
-		fmt.Fprintf(log, "%s: stored %d lines in %d of %d bytes, %.2f s CPU\n", e.name(), corpus.Lines, stored, corpus.Bytes, cost.CPU)
-	}
-	if err := run.rounds(log, engines, Queries(corpus), s.Rounds); err != nil {
-		return run, err
-	}
-	for i, e := range engines {
-		if run.Engines[i].Peak, err = e.peak(); err != nil {
-			return run, err
+		m, err := r.prepare(k, filepath.Join(dir, k.folder))
+		if err == nil {
+			r.members = append(r.members, m)
+		} else if err := r.leaveOut(k.name, err); err != nil {
+			return r.run, err
 		}
 	}
-	return run, nil
+	if err := r.rounds(Queries(corpus)); err != nil {
+		return r.run, err
+	}
+	if err := r.collect(); err != nil || s.Dir == "" {
+		return r.run, err
+	}
+	for _, m := range r.members {
+		err = errors.Join(err, m.engine.stop())
+	}
+	r.members = nil
+	return r.run, errors.Join(err, s.Remove(), os.MkdirAll(dir, 0o700), keep(filepath.Join(dir, "run.json"), of, r.run))
+}
+
+func (s Settings) folder() string {
+	return filepath.Join(s.Dir, fmt.Sprintf("bench-query-%d-%d", s.Size, s.Seed))
+}
+
+// Remove removes what Measure has left in Dir.
+func (s Settings) Remove() error {
+	if s.Dir == "" {
+		return nil
+	}
+	return os.RemoveAll(s.folder())
+}
+
+// kept is a file for the next measurement.
+type kept[T any] struct {
+	Of    string // what Value depends on
+	Value T
+}
+
+func keep[T any](path, of string, value T) error { return measure.Save(path, kept[T]{of, value}) }
+
+// recall reads what keep has written, if it is of the same.
+func recall[T any](path, of string, value *T) bool {
+	var k kept[T]
+	text, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(text, &k) != nil || k.Of != of {
+		return false
+	}
+	*value = k.Value
+	return true
+}
+
+// A runner is a measurement at work.
+type runner struct {
+	Settings
+	ctx     context.Context
+	log     io.Writer
+	file    string // the corpus
+	run     Run
+	members []*member
+}
+
+// A member is an engine that takes part.
+type member struct {
+	Engine
+	engine  engine
+	answers []Answer // by query
+}
+
+// prepare starts an engine and has it store the corpus, unless it did so before.
+func (r *runner) prepare(k kind, folder string) (*member, error) {
+	m := &member{Engine: Engine{Name: k.name}}
+	there := recall(folder+".json", r.Commit, &m.Engine)
+	if !there {
+		if err := errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o700)); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if m.engine, err = k.start(r.Settings, folder); err != nil || there {
+		return m, err
+	}
+	m.Version = m.engine.version()
+	if err = r.within(m.engine, 10*r.Limit, func() (err error) {
+		m.Ingest, m.Stored, err = m.engine.load(r.file)
+		return err
+	}); err == nil {
+		m.Storing, err = m.engine.peak()
+	}
+	m.Open = folderSize(m.engine.dir(), ".open")
+	if err == nil {
+		err = keep(folder+".json", r.Commit, m.Engine)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("store the corpus: %w", err), m.engine.stop())
+	}
+	fmt.Fprintf(r.log, "%s: %d of %d bytes stored in %.1f s, %.1f s CPU\n", m.Name, m.Stored, r.run.Bytes, m.Ingest.Wall, m.Ingest.CPU)
+	return m, nil
+}
+
+// within calls f, and ends what the engine does if it takes longer than limit.
+func (r *runner) within(e engine, limit time.Duration, f func() error) error {
+	ctx, cancel := context.WithTimeoutCause(r.ctx, limit, fmt.Errorf("it took longer than %v", limit))
+	defer cancel()
+	stop := context.AfterFunc(ctx, e.kill)
+	defer stop()
+	if err := f(); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return nil
+}
+
+// leaveOut notes why an engine does not take part. Without Rollway there is no measurement.
+func (r *runner) leaveOut(name string, why error) error {
+	if err := context.Cause(r.ctx); err != nil {
+		return err
+	}
+	if name == Rollway {
+		return fmt.Errorf("%s: %w", name, why)
+	}
+	r.run.LeftOut[name] = why.Error()
+	fmt.Fprintf(r.log, "NOT MEASURED: %s: %v\n", name, why)
+	return nil
+}
+
+// collect adds what the engines have answered to the run.
+func (r *runner) collect() error {
+	for _, m := range r.members {
+		var err error
+		if m.Peak, err = m.engine.peak(); err != nil {
+			return err
+		}
+		r.run.Engines = append(r.run.Engines, m.Engine)
+		r.run.Answers = append(r.run.Answers, slices.DeleteFunc(m.answers, func(a Answer) bool { return len(a.Cold) == 0 })...)
+	}
+	return nil
 }
 
 func (s Settings) corpus(file string) (Corpus, error) {
@@ -142,28 +284,24 @@ func (s Settings) kinds() int {
 
 var errAbsent = errors.New("it is not on this machine")
 
+// A kind is an engine that can be started.
+type kind struct {
+	name, folder string
+	start        func(s Settings, folder string) (engine, error)
+}
+
 // kinds are the engines; Few takes the first two.
-var kinds = []struct {
-	folder string
-	start  func(s Settings, folder string) (engine, error)
-}{
-	{"rollway", func(s Settings, folder string) (engine, error) {
+var kinds = []kind{
+	{Rollway, "rollway", func(s Settings, folder string) (engine, error) {
 		program, err := child.BuildRollway(folder)
 		if err != nil {
 			return nil, err
 		}
 		return startOwn(program, folder, s.Size)
 	}},
-	{"clickhouse", func(s Settings, folder string) (engine, error) { return s.python("clickhouse", folder) }},
-	{"duckdb", func(s Settings, folder string) (engine, error) { return s.python("duckdb", folder) }},
-	{"zstd and rg", func(_ Settings, folder string) (engine, error) {
-		for _, name := range []string{"zstd", "rg"} {
-			if _, err := exec.LookPath(name); err != nil {
-				return nil, fmt.Errorf("%w: install %s", errAbsent, name)
-			}
-		}
-		return &pipe{folder: folder}, nil
-	}},
+	{ClickHouse, "clickhouse", func(s Settings, folder string) (engine, error) { return s.python(ClickHouse, folder) }},
+	{DuckDB, "duckdb", func(s Settings, folder string) (engine, error) { return s.python(DuckDB, folder) }},
+	{Pipe, "pipe", func(_ Settings, folder string) (engine, error) { return startPipe(folder) }},
 }
 
 func (s Settings) python(kind, folder string) (engine, error) {
@@ -190,46 +328,75 @@ func (s Settings) python(kind, folder string) (engine, error) {
 
 // rounds asks each question of all engines, one after the other, and then the next.
 // The round before the first is not counted; the last is cold.
-func (run *Run) rounds(log io.Writer, engines []engine, queries []Query, rounds int) error {
-	for round := -1; round <= rounds; round++ {
-		at := 0
+func (r *runner) rounds(queries []Query) error {
+	for _, m := range r.members {
 		for _, q := range queries {
-			var reference []string
-			for i, e := range engines {
-				if round == rounds {
-					if err := chill(e.dir()); err != nil {
-						return err
-					}
-				}
-				rows, cost, can, err := e.ask(q)
-				if !can {
-					continue
-				}
-				if err != nil {
-					return fmt.Errorf("query %s (%s), %s: %w", q.Name, q.Title, e.name(), err)
-				}
-				slices.Sort(rows)
-				if i == 0 {
-					reference = rows
-				} else if err := q.differ(reference, rows); err != nil {
-					return fmt.Errorf("query %s (%s): %s and %s answer differently: %w", q.Name, q.Title, engines[0].name(), e.name(), err)
-				}
-				if round < 0 {
-					run.Answers = append(run.Answers, Answer{Query: q.Name, Title: q.Title, Engine: e.name(), Rows: len(rows)})
-					continue
-				}
-				a := &run.Answers[at]
-				at++
-				if round == rounds {
-					a.Cold = append(a.Cold, cost)
-				} else {
-					a.Warm = append(a.Warm, cost)
-				}
+			m.answers = append(m.answers, Answer{Query: q.Name, Title: q.Title, Engine: m.Name})
+		}
+		if _, err := m.engine.peak(); err != nil {
+			return err
+		}
+	}
+	meter, used := measure.StartMeter(), 0.0
+	for round := -1; round <= r.Rounds; round++ {
+		begin := time.Now()
+		for i := range queries {
+			cpu, err := r.question(round, i, &queries[i])
+			if err != nil {
+				return err
+			}
+			used += cpu
+		}
+		took := time.Since(begin)
+		fmt.Fprintf(r.log, "round %d of %d took %v, some %v left\n", round+2, r.Rounds+2, took.Round(time.Second), (took * time.Duration(r.Rounds-round)).Round(time.Second))
+	}
+	took, _, others := meter.Read()
+	r.run.Others = max(0, others-100*used/took.Seconds())
+	return nil
+}
+
+// question asks all engines one question, and returns their CPU time.
+func (r *runner) question(round, i int, q *Query) (cpu float64, err error) {
+	var reference []string
+	for _, m := range slices.Clone(r.members) {
+		if round == r.Rounds {
+			if err := chill(m.engine.dir()); err != nil {
+				return cpu, err
 			}
 		}
-		fmt.Fprintf(log, "round %d of %d done\n", round+1, rounds+1)
+		var a answered
+		err := r.within(m.engine, r.Limit, func() (err error) {
+			a, err = m.engine.ask(*q)
+			return err
+		})
+		if err == errCannot {
+			continue
+		} else if err != nil {
+			r.members = slices.DeleteFunc(r.members, func(other *member) bool { return other == m })
+			if err := errors.Join(r.leaveOut(m.Name, fmt.Errorf("query %s (%s): %w", q.Name, q.Title, err)), m.engine.stop()); err != nil {
+				return cpu, err
+			}
+			continue
+		}
+		cpu += a.CPU
+		slices.Sort(a.rows)
+		if m == r.members[0] {
+			reference = a.rows
+		} else if err := q.differ(reference, a.rows); err != nil {
+			return cpu, fmt.Errorf("query %s (%s): %s and %s answer differently: %w", q.Name, q.Title, r.members[0].Name, m.Name, err)
+		}
+		to := &m.answers[i]
+		to.Rows, to.Estimate = len(a.rows), a.estimate
+		switch {
+		case round < 0:
+			fmt.Fprintf(r.log, "%s, %s: %.1f ms, %d rows\n", q.Name, m.Name, 1e3*a.Wall, len(a.rows))
+		case round == r.Rounds:
+			to.Cold = append(to.Cold, a.Cost)
+		default:
+			to.Warm = append(to.Warm, a.Cost)
+		}
 	}
-	return nil
+	return cpu, nil
 }
 
 // differ says how two sorted answers differ.

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -37,7 +38,7 @@ func (e *env) funcs() template.FuncMap {
 		"round": math.Round, "float": func(n int) float64 { return float64(n) }, "inf": func() float64 { return math.Inf(1) },
 		"gib": func(nsPerByte float64) float64 { return nsPerByte * (1 << 30) / 1e6 }, "tenth": func(v float64) float64 { return math.Round(10*v) / 10 },
 		"least": func(values []float64) float64 { return slices.Min(values) }, "noisy": noisy, "programs": programs,
-		"sum": sum, "most": func(values []float64) float64 { return slices.Max(values) }, "quotients": quotients, "core": func(cores float64) string { return number(100*cores) + " %" },
+		"sum": sum, "most": func(values []float64) float64 { return slices.Max(values) }, "quotients": quotients, "cell": cell, "slower": slower, "exponent": exponent, "core": func(cores float64) string { return number(100*cores) + " %" },
 		"pairs": func(runs int) int { return runs / 2 }, "minus": func(a, b []any) int { return len(a) - len(b) },
 		"median": measure.Median, "quartile": func(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/4] },
 		"rank": rank, "quiet": quietPairs,
@@ -223,6 +224,25 @@ func pluck(items []any, path string) (values []float64, err error) {
 		values = append(values, it.(float64))
 	}
 	return values, nil
+}
+
+// cell is a text as a cell of a table has it.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+// slower reports whether a ms are more than b ms, and not only by a little.
+func slower(a, b float64) bool { return a > 1.2*b && a > b+2 }
+
+// exponent is the b of y = a·x^b, by least squares of logarithms.
+func exponent(x, y []float64) (float64, error) {
+	var n, sx, sy, sxx, sxy float64
+	for i := range x {
+		lx, ly := math.Log(x[i]), math.Log(y[i])
+		n, sx, sy, sxx, sxy = n+1, sx+lx, sy+ly, sxx+lx*lx, sxy+lx*ly
+	}
+	if b := (n*sxy - sx*sy) / (n*sxx - sx*sx); !math.IsNaN(b) && !math.IsInf(b, 0) {
+		return b, nil
+	}
+	return 0, errors.New("a fit needs times of two sizes: measure again")
 }
 
 func sum(values []float64) (sum float64) {

@@ -27,7 +27,7 @@ type Section struct{ Name, Document string }
 func Sections() []Section {
 	return []Section{
 		{"logger", "BENCHMARKS.md"}, {"writers", "BENCHMARKS.md"}, {"latency", "BENCHMARKS.md"}, {"direct", "BENCHMARKS.md"},
-		{"ingest", "BENCHMARKS.md"}, {"allocstudy", "BENCHMARKS.md"}, {"front", "BENCHMARKS.md"},
+		{"ingest", "BENCHMARKS.md"}, {"query", "BENCHMARKS.md"}, {"allocstudy", "BENCHMARKS.md"}, {"front", "BENCHMARKS.md"},
 		{"reliability", "RELIABILITY.md"}, {"stuck", "RELIABILITY.md"}, {"chaos", "RELIABILITY.md"}, {"redteam", "RELIABILITY.md"},
 		{"relay", "RELAY.md"}, {"published", "PUBLISHED.md"},
 	}
@@ -62,7 +62,7 @@ func rules(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if line == "|---" {
-			lines[i] = "|---|" + strings.Repeat("--:|", strings.Count(lines[i-1], "|")-2)
+			lines[i] = "|---|" + strings.Repeat("--:|", strings.Count(lines[i-1], "|")-strings.Count(lines[i-1], `\|`)-2)
 		}
 	}
 	return strings.Join(lines, "\n")

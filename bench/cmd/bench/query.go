@@ -1,10 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/query"
@@ -18,35 +23,44 @@ func runQuery(a *arguments) error {
 		return err
 	})
 	a.IntVar(&s.Rounds, "rounds", 5, "how often each question is asked with a warm page cache; once more with a cold one")
-	a.StringVar(&s.Dir, "dir", "", "folder for all files, some four times the size of the corpus; default the system's for temporary files")
+	a.StringVar(&s.Dir, "dir", "", "folder for all files, some four times the size of the corpus, in which what a stopped measurement has is used again; default one for temporary files, where nothing is left")
 	a.BoolVar(&s.Fetch, "fetch", true, "fetch Python's packages with ClickHouse and DuckDB if they are not in the cache, 1 GB")
-	growth := a.String("growth", "", "instead, only Rollway and ClickHouse at these sizes, as 1GB,4GB,16GB")
-	if err := a.parse(func() bool { return s.Rounds > 0 && s.Size >= 4<<20 }); err != nil {
+	a.DurationVar(&s.Limit, "limit", 2*time.Minute, "how long an engine may take for a question; ten times that to store the corpus; then it is left out")
+	growth := a.String("growth", "64MB,256MB,1GB", "before, Rollway and ClickHouse alone at these sizes, for how times grow; empty: not")
+	if err := a.parse(func() bool { return s.Rounds > 0 && s.Size >= 4<<20 && s.Limit > 0 }); err != nil {
 		return err
 	}
 	if a.short {
-		s.Size, s.Rounds, s.Fetch = 16<<20, 1, false
-	}
-	sizes := []int64{s.Size}
-	if *growth != "" {
-		s.Few, sizes = true, nil
-		for text := range strings.SplitSeq(*growth, ",") {
-			size, err := parseSize(text)
-			if err != nil {
-				return err
-			}
-			sizes = append(sizes, size)
-		}
+		s.Size, s.Rounds, s.Fetch, *growth = 16<<20, 1, false, ""
 	}
 	results := query.Results{Results: *measure.NewResults(query.Kind, s.Rounds)}
-	for _, s.Size = range sizes {
-		run, err := query.Measure(os.Stderr, s)
+	s.Commit = results.Commit
+	var all []query.Settings
+	for text := range strings.FieldsFuncSeq(*growth, func(r rune) bool { return r == ',' }) {
+		few := s
+		var err error
+		if few.Size, err = parseSize(text); err != nil {
+			return err
+		}
+		if few.Few = true; few.Size < s.Size {
+			all = append(all, few)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	all = append(all, s)
+	for _, s := range all {
+		run, err := query.Measure(ctx, os.Stderr, s)
 		if err != nil {
 			return err
 		}
 		results.Runs = append(results.Runs, run)
 	}
-	return a.save(results, len(results.Runs))
+	err := a.save(results, len(results.Runs))
+	for _, s := range all {
+		err = errors.Join(err, s.Remove())
+	}
+	return err
 }
 
 // parseSize parses a number of megabytes or gigabytes, based on 1024.

@@ -80,6 +80,11 @@ func Peak(pid int) (int64, error) {
 	return int64(kib * 1024), err
 }
 
+// ResetPeak has Peak begin anew.
+func ResetPeak(pid int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+}
+
 // Space is the memory in bytes, shared pages split among those that share them,
 // and the open descriptors, of the process and its children.
 func (p *Process) Space() (bytes float64, descriptors int, err error) {

@@ -26,5 +26,8 @@ func Resident(int) (int64, error) { return 0, errMissing }
 // Peak is not known here.
 func Peak(int) (int64, error) { return 0, errMissing }
 
+// ResetPeak is not known here.
+func ResetPeak(int) error { return errMissing }
+
 // Space is not known here.
 func (p *Process) Space() (float64, int, error) { return 0, 0, errMissing }
