@@ -2,14 +2,20 @@ package query
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/child"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -84,12 +90,68 @@ func TestDiffer(t *testing.T) {
 	}
 }
 
+// TestLeaveOut: an engine that takes too long is ended with all that it started, and left out.
+// A measurement that is cancelled ends.
+func TestLeaveOut(t *testing.T) {
+	if child.Missing != "" {
+		t.Skip("it needs " + child.Missing)
+	}
+	testkit.Program(t, "zstd")
+	testkit.Program(t, "rg")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "lines")
+	if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, cancelled := range []bool{false, true} {
+		folder := t.TempDir()
+		e, err := startPipe(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := e.load(file); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		r := &runner{Settings: Settings{Limit: 200 * time.Millisecond}, ctx: ctx, log: t.Output(), run: Run{LeftOut: map[string]string{}}}
+		r.members = []*member{{Engine: Engine{Name: Pipe}, engine: e, answers: make([]Answer, 1)}}
+		if cancelled {
+			cancel(io.ErrUnexpectedEOF)
+		}
+		pid := filepath.Join(folder, "pid")
+		_, err = r.question(0, 0, &Query{Shell: "sh -c 'echo $$ >" + pid + "; exec sleep 1000'"})
+		if cancelled {
+			if !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("cancelled: %v", err)
+			}
+			continue
+		}
+		if err != nil || len(r.members) > 0 || !strings.Contains(r.run.LeftOut[Pipe], "it took longer than 200ms") {
+			t.Errorf("%d engines, left out %v, %v", len(r.members), r.run.LeftOut, err)
+		}
+		text, err := os.ReadFile(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+			stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(text)) + "/stat")
+			if err != nil || strings.Contains(string(stat), ") Z ") {
+				break
+			}
+			if time.Since(begin) > 10*time.Second {
+				t.Fatal("what the engine started still runs")
+			}
+		}
+	}
+}
+
 // TestMeasure asks the engines that are on this machine.
 func TestMeasure(t *testing.T) {
 	if child.Missing != "" {
 		t.Skip("it needs " + child.Missing)
 	}
-	s := Settings{Size: 16 << 20, Seed: 1, Rounds: 1, Dir: t.TempDir(), Limit: time.Minute}
+	s := Settings{Size: 16 << 20, Seed: 1, Rounds: 1, Dir: t.TempDir(), Limit: time.Minute, Time: time.Minute}
 	run, err := Measure(t.Context(), t.Output(), s)
 	if err != nil {
 		t.Fatal(err)

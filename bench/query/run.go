@@ -47,6 +47,9 @@ type Settings struct {
 	// to store the corpus.
 	Limit time.Duration
 
+	// Time is for the questions about a corpus. If it gets short, there are fewer warm rounds.
+	Time time.Duration
+
 	// Dir is for all files, some three times the size. A measurement that was stopped leaves
 	// there what it has, and the next of the same Commit continues with it. "": the system's
 	// folder for temporary files, where nothing is left.
@@ -63,6 +66,7 @@ type Results struct {
 // A Run is all about one corpus.
 type Run struct {
 	Bytes   int64             `json:"bytes"`
+	Rounds  int               `json:"rounds"` // with a warm page cache
 	Lines   int64             `json:"lines"`
 	Engines []Engine          `json:"engines"`
 	LeftOut map[string]string `json:"left_out"` // engines, and why
@@ -337,7 +341,7 @@ func (r *runner) rounds(queries []Query) error {
 			return err
 		}
 	}
-	meter, used := measure.StartMeter(), 0.0
+	meter, used, end := measure.StartMeter(), 0.0, time.Now().Add(r.Time)
 	for round := -1; round <= r.Rounds; round++ {
 		begin := time.Now()
 		for i := range queries {
@@ -348,7 +352,13 @@ func (r *runner) rounds(queries []Query) error {
 			used += cpu
 		}
 		took := time.Since(begin)
-		fmt.Fprintf(r.log, "round %d of %d took %v, some %v left\n", round+2, r.Rounds+2, took.Round(time.Second), (took * time.Duration(r.Rounds-round)).Round(time.Second))
+		if round >= 0 && round < r.Rounds {
+			r.run.Rounds++
+			if time.Now().Add(2 * took).After(end) {
+				round = max(round, r.Rounds-1) // the cold one is next
+			}
+		}
+		fmt.Fprintf(r.log, "round %d of at most %d took %v, some %v left\n", round+2, r.Rounds+2, took.Round(time.Second), (took * time.Duration(r.Rounds-round)).Round(time.Second))
 	}
 	took, _, others := meter.Read()
 	r.run.Others = max(0, others-100*used/took.Seconds())

@@ -26,7 +26,8 @@ func runQuery(a *arguments) error {
 	a.StringVar(&s.Dir, "dir", "", "folder for all files, some four times the size of the corpus, in which what a stopped measurement has is used again; default one for temporary files, where nothing is left")
 	a.BoolVar(&s.Fetch, "fetch", true, "fetch Python's packages with ClickHouse and DuckDB if they are not in the cache, 1 GB")
 	a.DurationVar(&s.Limit, "limit", 2*time.Minute, "how long an engine may take for a question; ten times that to store the corpus; then it is left out")
-	growth := a.String("growth", "64MB,256MB,1GB", "before, Rollway and ClickHouse alone at these sizes, for how times grow; empty: not")
+	a.DurationVar(&s.Time, "time", 15*time.Minute, "for the questions about a corpus; if it gets short, there are fewer rounds with a warm page cache")
+	growth := a.String("growth", "64MB,256MB", "before, Rollway and ClickHouse alone at these sizes, for how times grow; empty: not")
 	if err := a.parse(func() bool { return s.Rounds > 0 && s.Size >= 4<<20 && s.Limit > 0 }); err != nil {
 		return err
 	}
