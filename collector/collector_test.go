@@ -80,6 +80,8 @@ func TestEndpoints(t *testing.T) {
 		{"POST", "/api/logs", `[{"msg":"a"},{"msg":"b"}]`, 200, "application/json", `{"accepted":2,"first_offset":1}`},
 		{"GET", "/api/query?q=hello", "", 200, "application/x-ndjson", `"msg":"hello","attrs":{"n":1}}`},
 		{"GET", "/api/query?last=1", "", 200, "application/x-ndjson", `"msg":"b"}`},
+		{"GET", "/api/hits?since=1h&by=", "", 200, "application/json", `"count":3}],"scanned":3,"matched":3}`},
+		{"POST", "/api/hits", "", 405, "application/json", "use GET"},
 		{"GET", "/healthz", "", 200, "application/json", `"status":"alive"}`},
 		{"GET", "/readyz", "", 200, "application/json", `{"status":"ready"}`},
 		{"GET", "/metrics", "", 200, "text/plain", "rollway_events_stored_total 3\n"},

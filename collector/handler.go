@@ -20,6 +20,7 @@ import (
 var ownEndpoints = []struct{ pattern, does string }{
 	{"POST /api/logs", "take events: a JSON object, an array of them, or one per line; plain or packed"},
 	{"GET  /api/query", "find lines: ?q=EXPRESSION&since=1h&until=…&limit=N or &last=N"},
+	{"GET  /api/hits", "count them by time and level: ?q=EXPRESSION&since=1d&step=1h&by=FIELD"},
 	{"GET  /api/tail", "follow lines as server-sent events: ?q=EXPRESSION"},
 	{"GET  /api/rejected", "read rejected events: ?reason=&receiver=&tenant=&text=&since=&until=&limit=N or &last=N"},
 	{"GET  /api/clients", "who sends what: requests, events, bytes, refusals and the last error of each client"},
@@ -42,9 +43,10 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	take("/api/logs", c.receiver)
 	c.routeReceivers(take)
 	// These set deadlines of their own.
-	mux.Handle("/api/query", c.measured("/api/query", 0, reading(http.HandlerFunc(c.api.ServeQuery))))
+	for path, h := range c.api.Handlers() {
+		mux.Handle(path, c.measured(path, 0, reading(h)))
+	}
 	mux.Handle(rejectedPath, c.measured(rejectedPath, 0, reading(http.HandlerFunc(c.serveRejected))))
-	mux.Handle(tailPath, c.measured(tailPath, 0, reading(http.HandlerFunc(c.api.ServeTail))))
 	route("/api/clients", reading(readOnly(http.HandlerFunc(c.serveClients))))
 	route("/api/ledger", reading(readOnly(http.HandlerFunc(c.serveLedger))))
 	route("/metrics", reading(readOnly(c.serveMetrics(errorLog))))

@@ -90,6 +90,8 @@ func TestTokens(t *testing.T) {
 		{"GET", "/api/query?q=hello", writerSecret, 403, "token w may not read"},
 		{"GET", "/api/query?q=hello", readerSecret, 200, `"msg":"hello","attrs":{"tenant":"shop","tenant_2":"forged"}}`},
 		{"GET", "/api/tail", "", 401, "a token is needed"},
+		{"GET", "/api/hits", "", 401, "a token is needed"},
+		{"GET", "/api/hits", writerSecret, 403, "token w may not read"},
 		{"GET", "/metrics", "", 401, "a token is needed"},
 		{"GET", "/metrics", readerSecret, 200, `rollway_http_requests`},
 		{"GET", "/healthz", "", 200, "alive"},

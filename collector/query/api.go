@@ -111,6 +111,15 @@ func newAPI(src source, o Options) (*API, error) {
 	return a, nil
 }
 
+// Handlers returns what answers GET, by path. docs/QUERY.md has the parameters.
+func (a *API) Handlers() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"/api/query": a.ServeQuery,
+		"/api/tail":  a.ServeTail,
+		"/api/hits":  a.serveHits,
+	}
+}
+
 // Close ends all queries and tails, each with word to its client, and all later
 // ones at once. It does not wait; http.Server.Shutdown does, for which it is
 // meant to be registered with http.Server.RegisterOnShutdown.
@@ -191,6 +200,9 @@ type request struct {
 	hasFrom bool
 	limit   int // 0: none
 	last    int // 0: none
+
+	values url.Values // all parameters
+	now    time.Time  // for relative times
 }
 
 // parseRequest reads the parameters of r, which must be among known.
@@ -201,6 +213,7 @@ func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 		return req, err
 	}
 	now := time.Now()
+	req.values, req.now = values, now
 	q, pipes, err := parsePiped(values.Get("q"), now)
 	if err != nil {
 		return req, err
@@ -214,7 +227,7 @@ func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 		return req, err
 	}
 	req.query, req.pipes = q.within(since, until), pipes
-	req.query.fields = q.fields
+	req.query.read, req.query.fields = q.read, q.fields
 	if tenant, ok := r.Context().Value(onlyKey{}).(string); ok {
 		req.query.tenant = &tenant
 	}

@@ -73,7 +73,7 @@ func serveOnly(t testing.TB, s *store, o Options) (*API, string) {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	for path, serve := range map[string]http.HandlerFunc{"/api/query": a.ServeQuery, "/api/tail": a.ServeTail} {
+	for path, serve := range a.Handlers() {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { serve(w, Only(r, "mine")) })
 	}
 	server := httptest.NewServer(mux)

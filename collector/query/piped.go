@@ -15,33 +15,38 @@ import (
 )
 
 // writePiped sends the rows that the pipes make of what is found, as they come.
-func (a *API) writePiped(ctx context.Context, out *rows, req request, from uint64, mem *holding) error {
+func (a *API) writePiped(ctx context.Context, out *rows, req request) error {
 	if req.limit > 0 {
 		req.pipes.Stages = limited(req.pipes.Stages, req.limit)
 	}
 	if !req.pipes.Lines {
 		out.columns = columnsHeader(req.pipes.Columns)
 	}
-	defer out.turn.End()
-	out.run = req.pipes.Start(a.env(ctx, out, mem, func(r *pipe.Row) error {
+	return a.runPipes(ctx, out, req, func(r *pipe.Row) error {
 		out.buf = appendRow(out.buf, req.pipes.Columns, r)
 		return out.flushIfFull()
-	}))
-	if err := a.runPipes(ctx, out, req, from, mem); err != nil {
+	})
+}
+
+// runPipes gives take the rows that the pipes make of what is found.
+func (a *API) runPipes(ctx context.Context, out *rows, req request, take func(*pipe.Row) error) error {
+	defer out.turn.End()
+	out.run = req.pipes.Start(a.env(ctx, out, &out.mem, take))
+	if err := a.feedPipes(ctx, out, req); err != nil {
 		return err
 	}
 	return out.run.End()
 }
 
-// runPipes gives out.run the lines that are found, or the last of them. It returns in a turn of
+// feedPipes gives out.run the lines that are found, or the last of them. It returns in a turn of
 // out, for what is to be done at the end.
-func (a *API) runPipes(ctx context.Context, out *rows, req request, from uint64, mem *holding) (err error) {
+func (a *API) feedPipes(ctx context.Context, out *rows, req request) (err error) {
 	if req.last == 0 {
-		err = a.feed(ctx, out, req, from, flushEvery, out.run.Line)
+		err = a.feed(ctx, out, req, out.from, flushEvery, out.run.Line)
 		out.turn.Begin()
 		return err
 	}
-	pieces, err := a.lastLines(ctx, out, req, from, mem)
+	pieces, err := a.lastLines(ctx, out, req, out.from, &out.mem)
 	out.turn.Begin()
 	if err != nil {
 		return err

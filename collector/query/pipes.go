@@ -19,7 +19,7 @@ import (
 //	pipe   = stats | top | patterns | fields | sort | limit | parse .
 //	stats  = "stats" call { "," call } [ "by" group { "," group } ] .
 //	call   = ( "count" [ "(" [ name ] ")" ] | function "(" name ")" | "quantile" "(" number "," name ")" ) [ "as" name ] .
-//	group  = ( "time" "(" duration ")" | name ) [ "as" name ] .
+//	group  = ( "time" "(" ( duration | "auto" ) ")" | name ) [ "as" name ] .
 //	top    = "top" [ number ] [ "by" ] name { "," name } .
 //	patterns = "patterns" [ "by" name { "," name } ] [ "limit" number ] .
 //	fields = "fields" name [ "as" name ] { "," name [ "as" name ] } .
@@ -85,15 +85,31 @@ func parsePiped(expr string, now time.Time) (*Query, *pipe.Pipeline, error) {
 		return nil, nil, err
 	}
 	p := &pipeParser{parser: parser{expr: expr, pos: at, now: now}, lines: true}
-	for p.pos < len(expr) {
+	pipes, err := p.rest(q)
+	return q, pipes, err
+}
+
+// withPipes returns p, which may be nil, with more pipes after it, as they are written in expr.
+// Both follow the filter q.
+func withPipes(q *Query, p *pipe.Pipeline, expr string, now time.Time) (*pipe.Pipeline, error) {
+	x := &pipeParser{parser: parser{expr: expr, now: now}, lines: true, read: slices.Clip(q.read)}
+	if p != nil {
+		x.stages, x.lines, x.columns = slices.Clip(p.Stages), p.Lines, p.Columns
+	}
+	return x.rest(q)
+}
+
+// rest reads pipes up to the end, and has q read what they need.
+func (p *pipeParser) rest(q *Query) (*pipe.Pipeline, error) {
+	for p.pos < len(p.expr) {
 		if err := p.pipe(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	if !p.lines {
+	if q.read = p.read; !p.lines {
 		q.fields = append([]field{}, p.read...)
 	}
-	return q, &pipe.Pipeline{Stages: p.stages, Lines: p.lines, Columns: p.columns}, nil
+	return &pipe.Pipeline{Stages: p.stages, Lines: p.lines, Columns: p.columns}, nil
 }
 
 // pipeAt returns where the first "|" is that is not in quotes, or -1.

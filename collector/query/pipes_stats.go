@@ -129,7 +129,9 @@ func (p *pipeParser) fraction() (float64, error) {
 func (p *pipeParser) group() (g pipe.Group, err error) {
 	at := p.pos
 	if p.takeWord("time") && p.take("(") {
-		if g.Step, err = p.step(); err != nil {
+		if p.takeWord("auto") {
+			g.Most = autoSteps
+		} else if g.Step, err = p.step(); err != nil {
 			return g, err
 		}
 		if g.Field, err = p.fieldOf("time", at); err != nil {
@@ -146,6 +148,9 @@ func (p *pipeParser) group() (g pipe.Group, err error) {
 	return g, err
 }
 
+// autoSteps is how many steps of time(auto) there are at most.
+const autoSteps = 120
+
 // step reads a duration.
 func (p *pipeParser) step() (time.Duration, error) {
 	at := p.pos
@@ -153,7 +158,7 @@ func (p *pipeParser) step() (time.Duration, error) {
 	begin, _, ok := times.ParseMoment(word, p.now)
 	step := p.now.Sub(begin)
 	if !ok || word == "" || word[0] < '0' || word[0] > '9' || strings.ContainsAny(word, ":-") || !pipe.CheckStep(step) {
-		return 0, p.unexpected(at, "a duration: 1h, 5m, 1d, 30s; units w d h m s ms; whole seconds or a part that divides one")
+		return 0, p.unexpected(at, "a duration: 1h, 5m, 1d, 30s; units w d h m s ms; whole seconds or a part that divides one; or auto")
 	}
 	return step, nil
 }

@@ -1,5 +1,5 @@
 // Package query finds lines in the collector's journal: a small expression
-// language over canonical lines, and the two HTTP endpoints that serve it,
+// language over canonical lines, and the HTTP endpoints that serve it, as
 // GET /api/query and GET /api/tail. docs/QUERY.md is its manual.
 package query
 
@@ -30,6 +30,7 @@ type Query struct {
 	last   fieldID            // no term looks at a field behind this one
 
 	tenant *string // whose lines are looked at; nil: all
+	read   []field // what pipes look at in lines
 	fields []field // besides its own, the fields of lines that are needed; nil: whole lines
 
 	literal []byte // a matching line without a backslash holds these bytes; nil: unknown

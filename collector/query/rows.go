@@ -40,39 +40,18 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err)
 		return
 	}
-	ctx, done, ok := a.begin(w, r, a.queries, "queries")
+	ctx, out, done, ok := a.start(w, r, req)
 	if !ok {
 		return
 	}
 	defer done()
-	a.stats.queries.Add(1)
-	leaveBody(r)
-
-	end := a.src.next()
-	from := a.src.first()
-	if req.hasFrom {
-		from = req.from
-	}
-	out := &rows{
-		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
-		api:    a,
-		only:   req.query.tenant != nil,
-		end:    end,
-		next:   end,
-		begun:  time.Now(),
-	}
-	out.turn.Use(a.o.Admission.CPU, a.principal(r))
-	out.at = &out.turn
-	out.asked = req.hasFrom
-	mem := holding{memory: a.memory, p: a.principal(r)}
-	defer mem.release()
 	switch {
 	case req.pipes != nil:
-		err = a.writePiped(ctx, out, req, from, &mem)
+		err = a.writePiped(ctx, out, req)
 	case req.last > 0:
-		err = a.writeLast(ctx, out, req, from, &mem)
+		err = a.writeLast(ctx, out, req, out.from, &out.mem)
 	default:
-		err = a.writeFirst(ctx, out, req, from)
+		err = a.writeFirst(ctx, out, req, out.from)
 	}
 	if out.only {
 		out.next = max(req.from, out.after)
@@ -81,6 +60,37 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 		err = out.flush()
 	}
 	out.finish(r, err)
+}
+
+// start begins the answer to a query. If it returns false, the request is answered; else the
+// caller calls done at the end.
+func (a *API) start(w http.ResponseWriter, r *http.Request, req request) (ctx context.Context, out *rows, done func(), ok bool) {
+	ctx, end, ok := a.begin(w, r, a.queries, "queries")
+	if !ok {
+		return nil, nil, nil, false
+	}
+	a.stats.queries.Add(1)
+	leaveBody(r)
+	out = &rows{
+		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
+		api:    a,
+		only:   req.query.tenant != nil,
+		mem:    holding{memory: a.memory, p: a.principal(r)},
+		end:    a.src.next(),
+		from:   a.src.first(),
+		begun:  time.Now(),
+	}
+	out.next = out.end
+	if req.hasFrom {
+		out.from = req.from
+	}
+	out.turn.Use(a.o.Admission.CPU, a.principal(r))
+	out.at = &out.turn
+	out.asked = req.hasFrom
+	return ctx, out, func() {
+		out.mem.release()
+		end()
+	}, true
 }
 
 // writeFirst sends what is found as it is found.
@@ -156,9 +166,13 @@ type rows struct {
 	only    bool      // nothing is told of lines that are not in the answer
 	columns string    // of rows that are no lines
 	run     *pipe.Run // nil: no pipes
-	end     uint64    // of the snapshot
+	mem     holding
+	from    uint64 // where the search begins
+	end     uint64 // of the snapshot
 	next    uint64
 	begun   time.Time
+
+	figures *figures // nil: rows are sent as they come
 }
 
 // tick sends what waits if nothing was sent for the time given, and fails when
@@ -172,6 +186,9 @@ func (o *rows) tick(every time.Duration) error {
 	}
 	if most := o.api.o.SearchCPU; searching-o.away > most {
 		return &limitError{fmt.Errorf("this query has used the processor for %v, which is the limit (timeouts.query_cpu); narrow it by since and until, or use fewer terms", most)}
+	}
+	if o.figures != nil {
+		return o.figures.tick(now)
 	}
 	last := o.flushed
 	if !o.started {

@@ -25,8 +25,9 @@ func serve(t testing.TB, s *store, o Options) (*API, string) {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/api/query", a.ServeQuery)
-	mux.HandleFunc("/api/tail", a.ServeTail)
+	for path, serve := range a.Handlers() {
+		mux.HandleFunc(path, serve)
+	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		a.Close()

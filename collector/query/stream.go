@@ -1,6 +1,7 @@
 package query
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,6 +23,17 @@ type stream struct {
 	started bool           // status and headers are sent
 	flushed time.Time      // when something was sent last
 	waited  time.Duration  // for the client
+}
+
+// setEvents sets the header of an answer that is events.
+func setEvents(w http.ResponseWriter) {
+	setHeader(w, "text/event-stream").Set("X-Accel-Buffering", "no") // a proxy in between passes events on at once
+}
+
+// event appends an event that is not a line. data always encodes.
+func (s *stream) event(name string, data any) {
+	b, _ := json.Marshal(data)
+	s.buf = fmt.Appendf(s.buf, "event: %s\ndata: %s\n\n", name, b)
 }
 
 // clientError is a failure to reach the client.

@@ -3,7 +3,6 @@ package query
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -59,8 +58,7 @@ func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 	reader := a.src.newReader(from)
 	defer reader.Close() // only read from: there is nothing that Close could lose
 	req.query.configure(reader)
-	h := setHeader(w, "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // a proxy in between passes lines on at once
+	setEvents(w)
 	t := &tail{
 		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
 		api:    a, query: req.query, reader: reader, only: req.query.tenant != nil, told: from, begun: time.Now(),
@@ -261,10 +259,4 @@ func (t *tail) appendID(offset uint64) {
 	t.buf = strconv.AppendUint(t.buf, offset, 10)
 	t.buf = append(t.buf, '\n')
 	t.told = offset + 1
-}
-
-// event appends an event that is not a line. data always encodes.
-func (t *tail) event(name string, data any) {
-	b, _ := json.Marshal(data)
-	t.buf = fmt.Appendf(t.buf, "event: %s\ndata: %s\n\n", name, b)
 }

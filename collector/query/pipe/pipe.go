@@ -8,6 +8,7 @@ package pipe
 import (
 	"errors"
 	"slices"
+	"time"
 )
 
 // A Row is what one step gives to the next, for the time of the call.
@@ -144,6 +145,21 @@ func (r *Run) Estimates() map[string]string {
 		}
 	}
 	return all
+}
+
+// Step returns the length of the steps of time that the first stats with a Group with Most has
+// chosen so far; 0: there is no such stats.
+func (r *Run) Step() time.Duration {
+	for _, s := range r.steps {
+		if s, ok := s.(*statsStep); ok {
+			for i := range s.Groups {
+				if s.Groups[i].Most > 0 {
+					return s.cuts[i].step
+				}
+			}
+		}
+	}
+	return 0
 }
 
 func unlessFull(err error) (more bool, _ error) {

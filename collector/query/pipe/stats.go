@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/rollway/rollway/internal/jsonline"
-	"github.com/rollway/rollway/internal/times"
 )
 
 // Stats makes one row of each group of rows, in the order of its keys.
@@ -22,6 +19,7 @@ type Stats struct {
 type Group struct {
 	Field
 	Step time.Duration // of a time: it is cut to the beginning of the step; 0: the value
+	Most int           // of a time: it is cut to a step with which so many reach from the first to the last; 0: see Step
 }
 
 // A Call is one function of a group's rows.
@@ -42,11 +40,6 @@ func (c *Call) new() state {
 	return Functions[c.Function](c.Field)
 }
 
-// CheckStep reports whether a Group may have this step.
-func CheckStep(step time.Duration) bool {
-	return step > 0 && (step%time.Second == 0 || time.Second%step == 0)
-}
-
 // statsStep holds the groups.
 type statsStep struct {
 	*Stats
@@ -58,20 +51,34 @@ type statsStep struct {
 }
 
 func (s *Stats) start(env *Env, next step) step {
-	return &statsStep{Stats: s, env: env, next: next, groups: make(map[string][]state), cuts: make([]cut, len(s.Groups))}
+	t := &statsStep{Stats: s, env: env, next: next, groups: make(map[string][]state), cuts: make([]cut, len(s.Groups))}
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if t.cuts[i].step = g.Step; g.Most > 0 {
+			t.cuts[i].step = steps[0]
+		}
+	}
+	return t
 }
 
 func (s *statsStep) row(r *Row) error {
 	s.key = s.key[:0]
+	grown := 0
 	for i := range s.Groups {
-		g := &s.Groups[i]
+		g, c := &s.Groups[i], &s.cuts[i]
 		v := g.of(r)
-		if g.Step > 0 {
-			v = s.cuts[i].of(v, g.Step)
+		if c.step > 0 {
+			at := v
+			v = c.of(at)
+			if g.Most > 0 && v.Kind != Absent && c.reach(c.start, c.start, g.Most) {
+				grown += s.regroup(i)
+				v = c.of(at)
+			}
 		}
 		s.key = appendKey(s.key, v)
 	}
-	states, grown := s.states(s.key)
+	states, more := s.states(s.key)
+	grown += more
 	for i := range s.Calls {
 		c := &s.Calls[i]
 		var v Value
@@ -90,13 +97,43 @@ func (s *statsStep) states(key []byte) (_ []state, grown int) {
 	if states := s.groups[string(key)]; states != nil {
 		return states, 0
 	}
-	const groupBytes = 96
 	states := make([]state, 0, len(s.Calls))
 	for i := range s.Calls {
 		states = append(states, s.Calls[i].new())
 	}
 	s.groups[string(key)] = states
-	return states, groupBytes + len(key) + (stateBytes+16)*len(states)
+	return states, s.groupBytes(key)
+}
+
+// groupBytes is about what a group takes without what its states have grown by.
+func (s *statsStep) groupBytes(key []byte) int { return 96 + len(key) + (stateBytes+16)*len(s.Calls) }
+
+// regroup merges the groups that are in one step of time now, since the steps of the group at
+// index i are longer.
+func (s *statsStep) regroup(i int) (grown int) {
+	old := s.groups
+	s.groups = make(map[string][]state)
+	var buf []byte
+	for text, states := range old {
+		key := []byte(text)
+		keys := keysOf(key, len(s.Groups))
+		keys[i] = s.cuts[i].of(keys[i])
+		buf = buf[:0]
+		for _, v := range keys {
+			buf = appendKey(buf, v)
+		}
+		into := s.groups[string(buf)]
+		if into == nil {
+			s.groups[string(buf)] = states
+			grown += len(buf) - len(key)
+			continue
+		}
+		for j := range into {
+			grown += into[j].merge(states[j])
+		}
+		grown -= s.groupBytes(key)
+	}
+	return grown
 }
 
 func (s *statsStep) take(grown int) error {
@@ -111,7 +148,25 @@ func (s *statsStep) take(grown int) error {
 
 // merge adds the groups of other, which is of the same Stats.
 func (s *statsStep) merge(other step) error {
-	for key, from := range other.(*statsStep).groups {
+	o := other.(*statsStep)
+	for i := range s.Groups {
+		a, b := &s.cuts[i], &o.cuts[i]
+		if s.Groups[i].Most == 0 || !b.reached {
+			continue
+		}
+		if a.reach(b.first, b.last, s.Groups[i].Most) {
+			if err := s.take(s.regroup(i)); err != nil {
+				return err
+			}
+		}
+		if b.step != a.step {
+			b.use(a.step)
+			if err := o.take(o.regroup(i)); err != nil {
+				return err
+			}
+		}
+	}
+	for key, from := range o.groups {
 		states, grown := s.states([]byte(key))
 		for i := range states {
 			grown += states[i].merge(from[i])
@@ -205,36 +260,4 @@ func keysOf(key []byte, n int) []Value {
 		key = key[end:]
 	}
 	return keys
-}
-
-// A cut brings times to the beginnings of their steps, and remembers the last.
-type cut struct {
-	cache      times.Cache
-	text       []byte
-	start, end int64 // seconds of the step that text is of, if steps are whole seconds
-}
-
-func (c *cut) of(v Value, step time.Duration) Value {
-	if v.Kind != String {
-		return Value{}
-	}
-	sec, nsec, ok := c.cache.Parse(v.Text)
-	switch {
-	case !ok:
-		return Value{}
-	case step < time.Second:
-		c.text = jsonline.AppendUnix(c.text[:0], sec, nsec-nsec%int(step))
-		return Value{String, c.text}
-	case c.start <= sec && sec < c.end:
-		return Value{String, c.text}
-	}
-	const monday, week = 4 * 24 * 60 * 60, 7 * 24 * time.Hour // 1970 began on a Thursday
-	seconds, first := int64(step/time.Second), int64(0)
-	if step%week == 0 {
-		first = monday
-	}
-	c.start = sec - ((sec-first)%seconds+seconds)%seconds
-	c.end = c.start + seconds
-	c.text = jsonline.AppendUnix(c.text[:0], c.start, 0)
-	return Value{String, c.text}
 }
