@@ -188,6 +188,7 @@ func TestTenantsSeeTheirOwn(t *testing.T) {
 			fmt.Sprintf("/api/query?from=%d", after), fmt.Sprintf("/api/query?from=%d&last=5", after), "/api/query?from=99999999", "/api/query?last=3&q=" + url.QueryEscape("not tenant=b"),
 			"/api/query?since=1h", "/api/query?until=2000-01-01", "/api/query?since=2000-01-01&limit=1000", "/api/query?q=%28", "/api/query?q=" + url.QueryEscape("tenant=a or tenant_2=* or msg~canary"),
 			"/api/hits?step=1d&by=", "/api/hits?step=1d&by=tenant&q=canary",
+			"/api/stats?q=" + url.QueryEscape("| stats count(), uniq(msg) by tenant, receiver"), "/api/fields", "/api/facets?field=msg,tenant,receiver&limit=1000",
 			"/api/ledger", "/metrics", "/api/rejected", "/api/rejected?limit=3", "/api/clients",
 		} {
 			all[path] = r.view(t, secretOfB, path, 0)

@@ -180,6 +180,116 @@ func TestStepsOfAuto(t *testing.T) {
 	}
 }
 
+func TestStatsTable(t *testing.T) {
+	s := newStore(t)
+	numbered(t, s, 1500, 100)
+	_, base := serve(t, s, Options{})
+	for _, c := range []struct {
+		want  string
+		pairs []string
+	}{
+		{`{"columns":["level","n"],"rows":[["INFO",1350],["WARN",150]],"scanned":1500,"matched":1500}`, []string{"q", "| stats count() as n by level"}},
+		{`{"columns":["level","n"],"rows":[["INFO",1350]],"scanned":1500,"matched":1500}`, []string{"q", "| stats count() as n by level", "limit", "1"}},
+		{`{"columns":["n","x"],"rows":[[1498,null],[1499,null]],"scanned":1500,"matched":1500}`, []string{"q", "| fields n, x", "last", "2"}},
+		{`{"columns":["n"],"rows":[[1499]],"scanned":1,"matched":1}`, []string{"q", "| fields n", "from", "1499"}},
+		{`{"columns":["u"],"rows":[[1480]],"scanned":1500,"matched":1500,"estimates":{"u":"standard error 1.15 %"}}`, []string{"q", "| stats uniq(n) as u"}},
+		{`{"columns":["msg","count"],"rows":[],"scanned":1500,"matched":0}`, []string{"q", "absent | top msg"}},
+	} {
+		if code, body := figuresOf(t, base, "/api/stats", c.pairs...); code != 200 || body != c.want+"\n" {
+			t.Errorf("%v: %d, got\n%swant\n%s", c.pairs, code, body, c.want)
+		}
+	}
+	for q, want := range map[string]string{"": "parameter q: its rows are lines", "| sort n": "parameter q: its rows are lines", "| stats": "query column 8"} {
+		if code, body := figuresOf(t, base, "/api/stats", "q", q); code != 400 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s", q, code, body)
+		}
+	}
+}
+
+// ofFields is lines with all kinds of fields.
+var ofFields = []string{
+	`{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"a","service":"x","error":{"kind":"timeout"},"attrs":{"n":1,"level":"L2","http":{"status":200,"a.b":{"c\"d":true}},"empty":{},"attrs":{"x":1}}}`,
+	`{"time":"2026-05-28T12:40:01.000000000Z","level":"INFO","msg":"b","error":"plain","attrs":{"n":"1","list":[1,{"x":2}],"none":null,"error":{"kind":"other"},"http.status":503}}`,
+	`{"time":"2026-05-28T12:40:02.000000000Z","level":"WARN","msg":"a","service":"x","attrs":{"n":1.0,"deep":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":1}}}}}}}}}}`,
+}
+
+func TestFields(t *testing.T) {
+	s := newStore(t)
+	s.add(t, ofFields...)
+	_, base := serve(t, s, Options{})
+	const want = `{"fields":[` +
+		`{"name":"level","count":3,"types":{"string":3},"values":2},` +
+		`{"name":"msg","count":3,"types":{"string":3},"values":2},` +
+		`{"name":"n","count":3,"types":{"number":2,"string":1},"values":2},` +
+		`{"name":"time","count":3,"types":{"string":3},"values":3},` +
+		`{"name":"error.kind","count":2,"types":{"string":2},"values":2},` +
+		`{"name":"http.status","count":2,"types":{"number":2},"values":2},` +
+		`{"name":"service","count":2,"types":{"string":2},"values":1},` +
+		`{"name":"attrs.attrs.x","count":1,"types":{"number":1},"values":1},` +
+		`{"name":"attrs.level","count":1,"types":{"string":1},"values":1},` +
+		`{"name":"deep.a.a.a.a.a.a.a","count":1,"types":{"object":1},"values":1},` +
+		`{"name":"empty","count":1,"types":{"object":1},"values":1},` +
+		`{"name":"error","count":1,"types":{"string":1},"values":1},` +
+		`{"name":"http.a.b.c\"d","count":1,"types":{"boolean":1},"values":1},` +
+		`{"name":"list","count":1,"types":{"list":1},"values":1},` +
+		`{"name":"none","count":1,"types":{"null":1},"values":1}` +
+		`],"scanned":3,"matched":3}` + "\n"
+	if code, body := figuresOf(t, base, "/api/fields"); code != 200 || body != want {
+		t.Errorf("%d, got\n%swant\n%s", code, body, want)
+	}
+	var answer struct{ Fields []fieldFigures }
+	if err := json.Unmarshal([]byte(want), &answer); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range answer.Fields { // a filter with the name finds the lines
+		if f.Name == "error" {
+			f.Count = 2 // it is an object, too
+		}
+		if code, body := figuresOf(t, base, "/api/hits", "step", "1d", "by", "", "q", string(appendQuoted(nil, f.Name))+"=*"); code != 200 || !strings.Contains(body, fmt.Sprintf(`"matched":%d}`, f.Count)) {
+			t.Errorf("%s: %d, %s", f.Name, code, body)
+		}
+	}
+	if code, body := figuresOf(t, base, "/api/fields", "limit", "1", "q", "level=warn"); code != 200 || body != `{"fields":[{"name":"deep.a.a.a.a.a.a.a","count":1,"types":{"object":1},"values":1}],"more":5,"scanned":3,"matched":1}`+"\n" {
+		t.Errorf("%d %s", code, body)
+	}
+	if code, body := figuresOf(t, base, "/api/fields", "limit", "10001"); code != 400 || !strings.Contains(body, "parameter limit: found 10001, expected at most 10000 names") {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+func TestFacets(t *testing.T) {
+	s := newStore(t)
+	s.add(t, ofFields...)
+	_, base := serve(t, s, Options{})
+	for _, c := range []struct {
+		want  string
+		pairs []string
+	}{
+		{`{"facets":[{"field":"service","values":[{"value":"x","count":2},{"value":null,"count":1}]},` +
+			`{"field":"attrs.n","values":[{"value":1,"count":2},{"value":"1","count":1}]}],"scanned":3,"matched":3}`,
+			[]string{"field", "service,attrs.n", "limit", "2"}},
+		{`{"facets":[{"field":"word","values":[{"value":"a","count":1},{"value":"b","count":1}]}],"scanned":3,"matched":2}`,
+			[]string{"q", `level=info | parse msg "<word>"`, "field", "word"}},
+		{`{"facets":[{"field":"level","values":[{"value":"INFO","count":2}],"more":1}],"scanned":3,"matched":3}`, []string{"field", "level", "limit", "1"}},
+		{`{"facets":[{"field":"msg","values":[]}],"scanned":3,"matched":0}`, []string{"q", "absent", "field", "msg"}},
+	} {
+		if code, body := figuresOf(t, base, "/api/facets", c.pairs...); code != 200 || body != c.want+"\n" {
+			t.Errorf("%v: %d, got\n%swant\n%s", c.pairs, code, body, c.want)
+		}
+	}
+	for value, want := range map[string]string{
+		"": "parameter field: found ``, expected the name of a field", "a,": "parameter field: found ``", "a,b,a": "parameter field: found `a` twice",
+		strings.Repeat("a,", 20) + "b": "parameter field: found 21 fields, expected at most 20",
+	} {
+		if code, body := figuresOf(t, base, "/api/facets", "field", value); code != 400 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s", value, code, body)
+		}
+	}
+	if code, body := figuresOf(t, base, "/api/facets", "field", "a", "limit", "10001"); code != 400 || !strings.Contains(body, "parameter limit") {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
 // partEvent is one of an answer.
 type partEvent struct{ name, data string }
 
@@ -233,6 +343,10 @@ func (w *eventWriter) Write(p []byte) (int, error) {
 var faces = []string{
 	"/api/hits?step=1m",
 	"/api/hits",
+	"/api/stats?q=|stats+count()+by+level,time(1m)",
+	"/api/stats?q=|fields+msg",
+	"/api/fields",
+	"/api/facets?field=level,msg,none",
 }
 
 // Parts come at most every 250 ms, their progress grows, and the last event is the answer

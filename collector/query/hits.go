@@ -57,8 +57,9 @@ func askHits(req *request) (shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	if req.limit = cmp.Or(req.limit, defaultValues); req.limit > maxValues {
-		return nil, fmt.Errorf("parameter limit: found %d, expected at most %d values", req.limit, maxValues)
+	limit, err := req.most("values", defaultValues, maxValues)
+	if err != nil {
+		return nil, err
 	}
 	by, pipes := "level", "| stats count() as n by time("+written+") as t"
 	if req.values.Has("by") {
@@ -74,8 +75,6 @@ func askHits(req *request) (shape, error) {
 	if err := req.addPipes(pipes); err != nil {
 		return nil, err
 	}
-	limit := req.limit
-	req.limit = 0 // of values, not of rows
 	return func(t *table) (any, error) {
 		h := &hits{By: by, outcome: t.outcome}
 		h.count(t.rows, limit)
@@ -126,10 +125,7 @@ func parseStep(req *request, known bool, minimum, maximum int64) (string, time.D
 // the order of times.
 func (h *hits) count(rows [][]pipe.Value, limit int) {
 	totals := make(map[string]int64)
-	count := func(row []pipe.Value) int64 {
-		n, _ := strconv.ParseInt(string(row[len(row)-1].Text), 10, 64)
-		return n
-	}
+	count := func(row []pipe.Value) int64 { return intOf(row[len(row)-1]) }
 	if h.By != "" {
 		for _, row := range rows {
 			totals[string(jsonOf(row[1]))] += count(row)

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
@@ -59,6 +60,64 @@ func findPath(line []byte, at int, path string) []byte {
 		}
 		if !w.SkipValue() {
 			return nil
+		}
+	}
+	return nil
+}
+
+// maxNesting is how many objects inside each other are taken apart.
+const maxNesting = 8
+
+// eachField gives take the name and the JSON of each value of a line. Objects are taken apart,
+// except empty ones and those deeper than maxNesting. The name is valid during the call.
+func eachField(line []byte, take func(name, raw []byte) error) error {
+	var buf [256]byte
+	w := jsonwalk.Members(line, 0)
+	for w.Next() {
+		id := fieldOf(w.RawName()[1 : len(w.RawName())-1])
+		if id == fieldAttrs && w.Kind() == '{' {
+			if err := eachAttr(line, w.Value.Start, buf[:0], take); err != nil {
+				return err
+			}
+			continue
+		}
+		if id == fieldUnknown {
+			continue
+		}
+		if err := eachInside(line, w.Value, append(buf[:0], id.name()...), 0, take); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachAttr is eachField for the object of attributes at line[at].
+func eachAttr(line []byte, at int, name []byte, take func(name, raw []byte) error) error {
+	w := jsonwalk.Members(line, at)
+	for w.Next() {
+		key := w.RawName()[1 : len(w.RawName())-1]
+		name = name[:0]
+		if id := fieldOf(key); id == fieldAttrs || id != fieldUnknown && w.Kind() != '{' || bytes.HasPrefix(key, []byte("attrs.")) {
+			name = append(name, "attrs."...) // without it, it is the name of something else
+		}
+		name = jsonwalk.AppendText(name, key)
+		if err := eachInside(line, w.Value, name, 1, take); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachInside is eachField for the value called name.
+func eachInside(line []byte, value jsonwalk.Span, name []byte, depth int, take func(name, raw []byte) error) error {
+	if line[value.Start] != '{' || value.Len() <= len("{}") || depth == maxNesting {
+		return take(name, value.Of(line))
+	}
+	w := jsonwalk.Members(line, value.Start)
+	for w.Next() {
+		inner := jsonwalk.AppendText(append(name, '.'), w.RawName()[1:len(w.RawName())-1])
+		if err := eachInside(line, w.Value, inner, depth+1, take); err != nil {
+			return err
 		}
 	}
 	return nil
