@@ -20,6 +20,7 @@ import (
 var ownEndpoints = []struct{ pattern, does string }{
 	{"POST /api/logs", "take events: a JSON object, an array of them, or one per line; plain or packed"},
 	{"GET  /api/query", "find lines: ?q=EXPRESSION&since=1h&until=…&limit=N or &last=N"},
+	{"GET  /api/context", "lines around a line: ?offset=N&before=20&after=20&by=service"},
 	{"GET  /api/hits", "count them by time and level: ?q=EXPRESSION&since=1d&step=1h&by=FIELD"},
 	{"GET  /api/stats", "what a query with pipes gives, as a table in JSON: ?q=EXPRESSION | stats count() by service"},
 	{"GET  /api/fields", "which fields the lines have, with types and how many values: ?q=EXPRESSION&since=1d"},

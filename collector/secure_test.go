@@ -91,6 +91,7 @@ func TestTokens(t *testing.T) {
 		{"GET", "/api/query?q=hello", readerSecret, 200, `"msg":"hello","attrs":{"tenant":"shop","tenant_2":"forged"}}`},
 		{"GET", "/api/tail", "", 401, "a token is needed"},
 		{"GET", "/api/hits", "", 401, "a token is needed"},
+		{"GET", "/api/context?offset=0", "", 401, "a token is needed"},
 		{"GET", "/api/stats", "", 401, "a token is needed"},
 		{"GET", "/api/fields", "", 401, "a token is needed"},
 		{"GET", "/api/facets", writerSecret, 403, "token w may not read"},

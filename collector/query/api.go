@@ -114,12 +114,13 @@ func newAPI(src source, o Options) (*API, error) {
 // Handlers returns what answers GET, by path. docs/QUERY.md has the parameters.
 func (a *API) Handlers() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
-		"/api/query":  a.ServeQuery,
-		"/api/tail":   a.ServeTail,
-		"/api/hits":   a.serveHits,
-		"/api/stats":  a.serveStats,
-		"/api/fields": a.serveFields,
-		"/api/facets": a.serveFacets,
+		"/api/query":   a.ServeQuery,
+		"/api/tail":    a.ServeTail,
+		"/api/hits":    a.serveHits,
+		"/api/context": a.serveContext,
+		"/api/stats":   a.serveStats,
+		"/api/fields":  a.serveFields,
+		"/api/facets":  a.serveFacets,
 	}
 }
 

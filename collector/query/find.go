@@ -22,6 +22,7 @@ type found struct {
 	reached uint64        // offset of the line that would have come next
 	away    time.Duration // from the lines: to read them, and until it was the query's turn
 	asked   bool          // where to begin; else what retention has deleted is not missing
+	offsets bool          // lines are kept with their offsets, as appendAt has them
 
 	at *admission.Turn // to look at lines; nil: nobody else has to
 }
@@ -150,14 +151,19 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 
 // newest keeps the last lines of one search.
 type newest struct {
-	most int
-	buf  []byte
-	ends []int // in buf, of every line since head 0
-	head int   // index in ends of the oldest line kept
+	most    int
+	offsets bool // each line is with its offset
+	buf     []byte
+	ends    []int // in buf, of every line since head 0
+	head    int   // index in ends of the oldest line kept
 }
 
-func (l *newest) add(line []byte) {
-	l.buf = append(l.buf, line...)
+func (l *newest) add(offset uint64, line []byte) {
+	if l.offsets {
+		l.buf = appendAt(l.buf, offset, line)
+	} else {
+		l.buf = append(l.buf, line...)
+	}
 	l.ends = append(l.ends, len(l.buf))
 	if l.len() > l.most {
 		l.head++
@@ -224,10 +230,10 @@ func (a *API) findLast(ctx context.Context, q *Query, from, end uint64, n int, f
 		if high-from > window {
 			low = high - window
 		}
-		l := &newest{most: n}
-		err := a.find(ctx, q, low, high, f, func(_ uint64, line []byte) (bool, error) {
+		l := &newest{most: n, offsets: f.offsets}
+		err := a.find(ctx, q, low, high, f, func(offset uint64, line []byte) (bool, error) {
 			had := cap(l.buf)
-			l.add(line)
+			l.add(offset, line)
 			if err := mem.take(cap(l.buf) - had); err != nil {
 				return false, err
 			}

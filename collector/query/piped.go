@@ -42,7 +42,7 @@ func (a *API) runPipes(ctx context.Context, out *rows, req request, take func(*p
 // out, for what is to be done at the end.
 func (a *API) feedPipes(ctx context.Context, out *rows, req request) (err error) {
 	if req.last == 0 {
-		err = a.feed(ctx, out, req, out.from, flushEvery, out.run.Line)
+		err = a.feed(ctx, out, req, out.from, flushEvery, func(_ uint64, line []byte) (bool, error) { return out.run.Line(line) })
 		out.turn.Begin()
 		return err
 	}

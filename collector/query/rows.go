@@ -35,7 +35,15 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 	if !onlyGet(w, r) {
 		return
 	}
-	req, err := a.parseRequest(r, "q", "since", "until", "limit", "last", "from")
+	req, err := a.parseRequest(r, "q", "since", "until", "limit", "last", "from", "offsets")
+	offsets := false
+	if s := req.values.Get("offsets"); err == nil && s != "" {
+		if offsets, err = strconv.ParseBool(s); err != nil {
+			err = fmt.Errorf("parameter offsets: found %s, expected true or false", show(s))
+		} else if offsets && req.pipes != nil {
+			err = errors.New("parameter offsets: what pipes give has none; leave it out, or the pipes")
+		}
+	}
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err)
 		return
@@ -45,6 +53,7 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
+	out.offsets = offsets
 	switch {
 	case req.pipes != nil:
 		err = a.writePiped(ctx, out, req)
@@ -96,8 +105,12 @@ func (a *API) start(w http.ResponseWriter, r *http.Request, req request) (ctx co
 // writeFirst sends what is found as it is found.
 func (a *API) writeFirst(ctx context.Context, out *rows, req request, from uint64) error {
 	left := req.limit
-	return a.feed(ctx, out, req, from, flushEvery, func(line []byte) (bool, error) {
-		out.buf = append(out.buf, line...)
+	return a.feed(ctx, out, req, from, flushEvery, func(offset uint64, line []byte) (bool, error) {
+		if out.offsets {
+			out.buf = appendAt(out.buf, offset, line)
+		} else {
+			out.buf = append(out.buf, line...)
+		}
 		if left == 1 {
 			return false, nil
 		}
@@ -108,9 +121,9 @@ func (a *API) writeFirst(ctx context.Context, out *rows, req request, from uint6
 
 // feed gives the lines that match to take, until it wants no more. What waits in out is
 // sent every so often.
-func (a *API) feed(ctx context.Context, out *rows, req request, from uint64, every time.Duration, take func(line []byte) (more bool, err error)) error {
+func (a *API) feed(ctx context.Context, out *rows, req request, from uint64, every time.Duration, take func(offset uint64, line []byte) (more bool, err error)) error {
 	err := a.find(ctx, req.query, from, out.end, &out.found, func(offset uint64, line []byte) (bool, error) {
-		more, err := take(line)
+		more, err := take(offset, line)
 		if !more {
 			out.next = offset + 1
 		}
