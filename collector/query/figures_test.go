@@ -16,7 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/query/pipe"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // figuresOf sends a request whose parameters are pairs to path, and reads the answer.
@@ -472,4 +474,46 @@ func TestFiguresMemory(t *testing.T) {
 		t.Errorf("%d %.300s", code, body)
 	}
 	waitHeld(t, a, 0)
+}
+
+// Figures are the same of columns, whose lines are read in part, as of lines.
+func TestFiguresOfColumns(t *testing.T) {
+	var lines [][]string
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 60 {
+		var batch []string
+		for k := range 100 {
+			line := testLine(i*100+k, "INFO", "took "+fmt.Sprint(r.IntN(50))+" ms")
+			batch = append(batch, strings.Replace(line, `"attrs":{`, fmt.Sprintf(`"service":"s%d","attrs":{"user":"u-%d",`, r.IntN(3), r.IntN(20)), 1))
+		}
+		lines = append(lines, batch)
+	}
+	answers := func(pack bool) (all []string) {
+		s := openStore(t, journal.Options{Disk: disktest.NewMem(), SegmentBytes: 100_000, Pack: pack})
+		for _, batch := range lines {
+			s.add(t, batch...)
+		}
+		if pack {
+			waitFor(t, "packing", func() bool { return s.Stats().PackedSegments >= uint64(s.Stats().Segments-1) })
+		}
+		_, base := serve(t, s, Options{})
+		for _, c := range [][]string{
+			{"/api/hits", "by", "user"}, {"/api/hits", "q", `user=u-1 | parse msg "took <ms:number>"`, "by", "ms", "step", "1h"}, {"/api/hits", "by", ""},
+			{"/api/facets", "field", "service,user,attrs.n,none"}, {"/api/facets", "q", `s1 or service=s2 | parse "took <ms:number>"`, "field", "ms,service"},
+			{"/api/fields"}, {"/api/stats", "q", "msg~9 | stats count(), uniq(user) by service"},
+		} {
+			code, body := figuresOf(t, base, c[0], c[1:]...)
+			if code != 200 || strings.Contains(body, `"matched":0`) {
+				t.Errorf("%v: %d %s", c, code, body)
+			}
+			all = append(all, fmt.Sprint(c, body))
+		}
+		return all
+	}
+	want := answers(false)
+	for i, got := range answers(true) {
+		if got != want[i] {
+			t.Errorf("of columns\n%.2000s\nof lines\n%.2000s", got, want[i])
+		}
+	}
 }

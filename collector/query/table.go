@@ -174,6 +174,12 @@ func (req *request) explode(e *pipe.Explode, calls []pipe.Call, groups ...pipe.G
 	}
 	req.pipes.Stages = append(req.pipes.Stages, e, &pipe.Stats{Groups: groups, Calls: calls})
 	req.pipes.Lines = false
+	if e.Each == nil {
+		req.query.fields = append([]field{}, req.query.read...)
+		for _, f := range e.Fields {
+			req.query.fields = append(req.query.fields, resolve(f.Name))
+		}
+	}
 	return nil
 }
 
