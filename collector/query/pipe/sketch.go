@@ -18,15 +18,19 @@ func finite(f float64) float64 {
 	return max(-math.MaxFloat64, min(math.MaxFloat64, f))
 }
 
-// maxExact is how many values quantile and uniq hold before they estimate.
+// maxExact is how many values uniq holds before it estimates, and quantile if memory is short.
 const maxExact = 1024
 
-// quantile holds numbers, in double precision, up to maxExact. Beyond that it holds how
+// maxNumbers is how many numbers a quantile holds before it estimates.
+const maxNumbers = 8192
+
+// quantile holds numbers, in double precision, up to maxNumbers. Beyond that it holds how
 // many are in buckets of equal ratio, as DDSketch does (Masson, Rim and Lee, VLDB 2019): the
 // result is within 1 % of a value of the rank asked for. A t-digest is smaller, but bounds
 // the error of the rank and not of the value, and depends on the order of merges.
 type quantile struct {
 	p       float64
+	short   bool // of memory: maxExact, not maxNumbers
 	n       int64
 	values  []float64
 	buckets map[bucket]int64 // nil: values has all
@@ -82,11 +86,15 @@ func (q *quantile) addFloat(f float64) int {
 	}
 	before := cap(q.values)
 	q.values = append(q.values, f)
-	grown := 8 * (cap(q.values) - before)
-	if len(q.values) > maxExact {
-		grown += q.useBuckets()
+	return 8*(cap(q.values)-before) + q.check()
+}
+
+// check begins to estimate if there are too many values.
+func (q *quantile) check() (grown int) {
+	if n := len(q.values); n > maxNumbers || q.short && n > maxExact {
+		return q.useBuckets()
 	}
-	return grown
+	return 0
 }
 
 func (q *quantile) addBucket(b bucket, n int64) int {
@@ -119,6 +127,12 @@ func (q *quantile) merge(other state) (grown int) {
 		grown += q.addBucket(b, n)
 	}
 	return grown
+}
+
+// spare has q hold less.
+func (q *quantile) spare() (grown int) {
+	q.short = true
+	return q.check()
 }
 
 func (q *quantile) estimate() string {

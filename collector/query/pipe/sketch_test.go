@@ -1,6 +1,7 @@
 package pipe
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -50,6 +51,44 @@ func TestQuantileError(t *testing.T) {
 			if math.Abs(got-want) > accuracy*1.000001*math.Abs(want) && math.Abs(want) > 1e-300 {
 				t.Errorf("%s: quantile %g is %g, want %g", name, q.p, got, want)
 			}
+		}
+	}
+}
+
+// If the memory for exact quantiles is refused, they are estimated.
+func TestQuantileShort(t *testing.T) {
+	took, group := Field{Name: "took", Index: 0}, Field{Name: "group", Index: 1}
+	p := &Pipeline{Stages: []Stage{
+		&Fields{Fields: []Field{took, group}},
+		&Stats{Groups: []Group{{Field: group}}, Calls: []Call{{Name: "q", Function: "quantile", Field: &took, P: 0.5}}},
+	}}
+	for limit, want := range map[int]string{1 << 20: "", 200 << 10: "within 1 % of the value"} {
+		held, rows, wrong := 0, 0, 0
+		run := p.Start(Env{
+			Out: func(r *Row) error {
+				if got := valueFloat(t, r.Values[1]); math.Abs(got-13_000) > accuracy*13_000 || want == "" && math.Abs(got-13_000) > 8 {
+					wrong++
+				}
+				rows++
+				return nil
+			},
+			Take: func(n int) error {
+				if held+n > limit {
+					return errors.New("too much")
+				}
+				held += n
+				return nil
+			},
+			Check: func() error { return nil },
+		})
+		for i := range 24_000 {
+			row := Row{Values: []Value{number(float64(1000 + i)), number(float64(i % 8))}}
+			if err := run.steps[0].row(&row); err != nil {
+				t.Fatalf("limit %d, row %d: %v", limit, i, err)
+			}
+		}
+		if err := run.End(); err != nil || rows != 8 || wrong > 0 || run.Estimates()["q"] != want {
+			t.Errorf("limit %d: %v, %d rows, %d wrong, %v", limit, err, rows, wrong, run.Estimates())
 		}
 	}
 }

@@ -48,6 +48,7 @@ type statsStep struct {
 	groups map[string][]state // by what appendKey writes of each key
 	key    []byte
 	cuts   []cut // by index in Groups
+	short  bool  // of memory: quantiles hold less
 }
 
 func (s *Stats) start(env *Env, next step) step {
@@ -99,7 +100,11 @@ func (s *statsStep) states(key []byte) (_ []state, grown int) {
 	}
 	states := make([]state, 0, len(s.Calls))
 	for i := range s.Calls {
-		states = append(states, s.Calls[i].new())
+		state := s.Calls[i].new()
+		if q, ok := state.(*quantile); ok {
+			q.short = s.short
+		}
+		states = append(states, state)
 	}
 	s.groups[string(key)] = states
 	return states, s.groupBytes(key)
@@ -140,7 +145,19 @@ func (s *statsStep) take(grown int) error {
 	if grown == 0 {
 		return nil
 	}
-	if err := s.env.Take(grown); err != nil {
+	err := s.env.Take(grown)
+	if err != nil && !s.short {
+		s.short = true
+		for _, states := range s.groups {
+			for _, state := range states {
+				if q, ok := state.(*quantile); ok {
+					grown += q.spare()
+				}
+			}
+		}
+		err = s.env.Take(grown)
+	}
+	if err != nil {
 		return fmt.Errorf("stats holds %d groups: %w; group by fields with fewer values or by longer steps of time, or narrow the query by a comparison, since or until", len(s.groups), err)
 	}
 	return nil
