@@ -23,6 +23,7 @@ import (
 //	trailer  Rollway-Next     from= for the lines after this answer
 //	trailer  Rollway-Missing  records that are gone, and why; only if there are any
 //	trailer  Rollway-Estimates  columns whose values are estimates, and how good; only if there are any
+//	trailer  Rollway-Hint     why nothing was found, if the newest lines tell
 //	trailer  Rollway-Error    why the answer ends early; only if it does
 //
 // A request by Only gets of these Rollway-Next, which is from= for the lines after the last
@@ -67,6 +68,9 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil {
 		err = out.flush()
+	}
+	if err == nil && out.matched == 0 && !out.only {
+		out.hint = a.hint(ctx, &out.turn, req.query, out.from, out.end)
 	}
 	out.finish(r, err)
 }
@@ -184,6 +188,7 @@ type rows struct {
 	end     uint64 // of the snapshot
 	next    uint64
 	begun   time.Time
+	hint    string // why nothing was found
 
 	figures *figures // nil: rows are sent as they come
 }
@@ -223,7 +228,7 @@ func (o *rows) flushIfFull() error {
 func (o *rows) flush() error {
 	if !o.started {
 		h := setHeader(o.w, "application/x-ndjson")
-		h.Set("Trailer", "Rollway-Next, Rollway-Missing, Rollway-Estimates, Rollway-Error")
+		h.Set("Trailer", "Rollway-Next, Rollway-Missing, Rollway-Estimates, Rollway-Hint, Rollway-Error")
 		if o.columns != "" {
 			h.Set("Rollway-Columns", o.columns)
 		}
@@ -276,6 +281,9 @@ func (o *rows) finish(r *http.Request, err error) {
 			h.Set("Rollway-Missing", mayBeMissing)
 		}
 		return
+	}
+	if o.hint != "" {
+		h.Set("Rollway-Hint", o.hint)
 	}
 	h.Set("Rollway-Scanned", strconv.FormatUint(o.scanned, 10))
 	h.Set("Rollway-Matched", strconv.FormatUint(o.matched, 10))

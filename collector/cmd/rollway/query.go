@@ -19,8 +19,10 @@ var queryCommand = &command{
 	help: `
 Prints the lines that an expression matches, oldest first. Words and quoted
 texts are searched in the message, the error and the attributes. Fields are
-compared with =, !=, <, <=, >, >=, ~ (contains) and !~. Adjacent terms must all
-match; and, or, not and parentheses combine them. docs/QUERY.md has the grammar.
+compared with =, !=, <, <=, >, >=, ~ (contains), !~, =~ (regular expression) and
+in: status in (404, 500..599), ip in 10.0.0.0/8. i"…" ignores case. Adjacent terms
+must all match; and, or, not and parentheses combine them. docs/QUERY.md has the
+grammar.
 Write an expression that begins with a dash after "--".
 
 On a terminal lines are formatted for people, with local times. Into a pipe or a
@@ -101,6 +103,9 @@ func printQuery(ctx context.Context, c *call, cl *client, values url.Values, out
 	}
 	if missing := resp.Trailer.Get("Rollway-Missing"); missing != "" {
 		c.say("lines are missing: %s", appendPlain(nil, missing))
+	}
+	if hint := resp.Trailer.Get("Rollway-Hint"); hint != "" {
+		c.say("nothing was found: %s", appendPlain(nil, hint))
 	}
 	if text := resp.Trailer.Get("Rollway-Error"); text != "" {
 		return "", fmt.Errorf("the answer ends early, after %s: %s", lines(n), appendPlain(nil, text))

@@ -1,0 +1,89 @@
+package query
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hinted returns the hint for a query, to which the newest lines are looked at for so long.
+func hinted(t *testing.T, s *store, limit time.Duration, q, parameters string) string {
+	t.Helper()
+	a, err := over(s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.hintTime = limit
+	w := httptest.NewRecorder()
+	a.ServeQuery(w, httptest.NewRequest("GET", "/api/query?q="+url.QueryEscape(q)+parameters, nil))
+	if w.Code != 200 {
+		t.Fatal(w.Body)
+	}
+	return w.Result().Trailer.Get("Rollway-Hint")
+}
+
+func TestHint(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.add(t, strings.TrimSpace(paymentLine), testLine(1, "INFO", "Slow answer"))
+	for _, c := range []struct{ q, want string }{
+		{`custmer_id=cus_123`, "of the newest 2 lines none has the field `custmer_id`; did you mean `customer_id`?"},
+		{`level=error CustomerID=cus_123`, "of the newest 2 lines none has the field `CustomerID`; did you mean `customer_id`?"},
+		{`status>=500`, "of the newest 2 lines none has the field `status`; did you mean `http.status`?"},
+		{`Message~slow`, "of the newest 2 lines none has the field `Message`; did you mean `msg`?"},
+		{`attrs.servce=x`, "of the newest 2 lines none has the field `servce`; did you mean `service`?"},
+		{`absent in (1, 2)`, "of the newest 2 lines none has the field `absent`"},
+		{"\"a\\tb\"=1", "of the newest 2 lines none has the field \"a\\tb\""},
+		{`slow`, `case matters; of the newest 2 lines 1 match i"slow"`},
+		{`SLOW w"ANSWER" n=1`, `case matters; of the newest 2 lines 1 match i"SLOW" iw"ANSWER"`},
+		{`service=Payment-API or msg=x`, `case matters; of the newest 2 lines 1 match service=i"Payment-API" msg=i"x"`},
+		{`region=EU*`, `case matters; of the newest 2 lines 1 match region~i"EU"`},
+		{`region in (US, EU-WEST)`, `case matters; of the newest 2 lines 1 match region in (i"US", i"EU-WEST")`},
+		{`SLOW level=error`, ``}, {`none`, ``}, {`n=7`, ``}, {`-absent=1 level=fatal`, ``}, {`time>2030-01-01`, ``}, {`i"nothing"`, ``}, {`re"SLOW"`, ``}, {`charge`, ``}, {``, ``},
+		{`SLOW | stats count()`, `case matters; of the newest 2 lines 1 match i"SLOW"`},
+	} {
+		if got := hinted(t, s, time.Minute, c.q, ""); got != c.want {
+			t.Errorf("%s: %q, want %q", c.q, got, c.want)
+		}
+	}
+	if got := hinted(t, s, time.Minute, "SLOW", "&last=5&from=1"); got != `case matters; of the newest 1 lines 1 match i"SLOW"` {
+		t.Errorf("of the last line: %q", got)
+	}
+	if got := hinted(t, s, -time.Minute, "SLOW absent=1", ""); got != "" {
+		t.Errorf("without time: %q", got)
+	}
+	if got := hinted(t, newStore(t), time.Minute, "SLOW absent=1", ""); got != "" {
+		t.Errorf("without lines: %q", got)
+	}
+}
+
+// A hint is of the newest lines alone, and of so many names.
+func TestHintIsBounded(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.add(t, `{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"OLD","attrs":{"old":1}}`)
+	numbered(t, s, hintLines-1, 1000)
+	if got := hinted(t, s, time.Minute, "old=2", ""); got != "" {
+		t.Errorf("all lines: %q", got)
+	}
+	s.add(t, testLine(1, "INFO", "new"))
+	for q, want := range map[string]string{
+		"old=2": fmt.Sprintf("of the newest %d lines none has the field `old`", hintLines),
+		"Old":   "",
+		"NEW":   fmt.Sprintf(`case matters; of the newest %d lines 1 match i"NEW"`, hintLines),
+	} {
+		if got := hinted(t, s, time.Minute, q, ""); got != want {
+			t.Errorf("%s: %q, want %q", q, got, want)
+		}
+	}
+	h := hint{names: make(map[string]struct{}), fields: []field{resolve("absent")}}
+	for i := range 3 * hintNames {
+		h.take(fmt.Appendf(nil, `{"attrs":{"k%d":{"%s":%s}}}`, i, strings.Repeat("x", i), strings.Repeat(`{"":`, 1000)+"1"+strings.Repeat("}", 1000)))
+	}
+	if len(h.names) != hintNames {
+		t.Errorf("%d names", len(h.names))
+	}
+}
