@@ -73,25 +73,74 @@ type column struct {
 	n     int
 	chunk int
 	head  []byte
+	read  bool
 	next  int // value
 	values
 }
 
-// values is a column that was read.
+// values is a column that was read. Its values are not written as text before they are
+// needed.
 type values struct {
+	form    byte
 	text    []byte
-	ends    []int   // of the strings in text
-	indexes []int64 // of the string of each value; nil: each has its own
-	same    bool    // all values are the first string
+	ends    []int   // of the strings in text; nil: there are none
+	indexes []int64 // of a dictionary, the string of each value
+	ints    []int64 // of numbers
+	digits  int     // of numbers and of hexadecimal digits
+	texts   *texts
 }
 
-func (v *values) at(i int) []byte {
-	if v.same {
-		i = 0
-	} else if v.indexes != nil {
-		i = int(v.indexes[i])
+// texts is a column of texts.
+type texts struct {
+	templates []int64    // of each value
+	rank      []int      // of each value, among those with its template
+	pieces    [][][]byte // of each template
+	variables [][]values // of each template and hole
+}
+
+// append appends value i.
+func (v *values) append(dst []byte, i int) []byte {
+	switch v.form {
+	case formConstant:
+		return append(dst, v.text...)
+	case formDictionary:
+		return append(dst, v.string(int(v.indexes[i]))...)
+	case formDecimal:
+		return appendDecimal(dst, v.ints[i], v.digits)
+	case formDigits:
+		return appendDigits(dst, v.ints[i], v.digits)
+	case formTimes:
+		sec, nsec := v.ints[i]/1e9, v.ints[i]%1e9
+		if nsec < 0 {
+			sec, nsec = sec-1, nsec+1e9
+		}
+		return append(jsonline.AppendUnix(append(dst, '"'), sec, int(nsec)), '"')
+	case formHex:
+		return appendHex(dst, v.text[i*v.digits/2:(i+1)*v.digits/2])
+	case formTexts:
+		return v.texts.append(dst, i)
 	}
-	return v.string(i)
+	return append(dst, v.string(i)...)
+}
+
+func appendHex(dst, data []byte) []byte {
+	const digits = "0123456789abcdef"
+	for _, c := range data {
+		dst = append(dst, digits[c>>4], digits[c&15])
+	}
+	return dst
+}
+
+func (t *texts) append(dst []byte, i int) []byte {
+	template, rank := t.templates[i], t.rank[i]
+	variables, pieces := t.variables[template], t.pieces[template]
+	if template == 0 {
+		return variables[0].append(dst, rank)
+	}
+	for h := range variables {
+		dst = variables[h].append(append(dst, pieces[h]...), rank)
+	}
+	return append(dst, pieces[len(variables)]...)
 }
 
 // string returns one of the strings in text.
@@ -103,10 +152,12 @@ func (v *values) string(i int) []byte {
 	return v.text[start:v.ends[i]]
 }
 
-// read reads the values of c; false: they are damaged.
+// read reads the values of c, if that was not done; false: they are damaged.
 func (b *Block) read(c *column) bool {
-	r := reader{b: b, head: c.head, chunk: c.chunk}
-	c.next, c.values = 0, r.column(c.n)
+	if !c.read {
+		r := reader{b: b, head: c.head, chunk: c.chunk}
+		c.values, c.read = r.column(c.n), true
+	}
 	return !b.bad
 }
 
@@ -332,25 +383,34 @@ func (r *reader) column(n int) (v values) {
 	}
 	switch form {
 	case formConstant:
-		text := r.bytes(r.number(len(r.head)))
-		return values{text: text, ends: []int{len(text)}, same: true}
+		v.text = r.bytes(r.number(len(r.head)))
+		v.ends = []int{len(v.text)}
 	case formStrings:
-		return r.strings(n)
+		v = r.strings(n)
 	case formDictionary:
 		distinct := r.number(n)
 		v = r.strings(distinct)
 		if v.indexes = r.ints(n); r.outside(v.indexes, distinct) {
 			r.fail()
 		}
-		return v
-	case formDecimal, formDigits, formTimes:
-		return r.numbers(n, form)
+	case formDecimal, formDigits:
+		if v.digits = int(r.byte()); v.digits > maxDigits {
+			r.fail()
+		}
+		v.ints = r.ints(n)
+	case formTimes:
+		v.ints = r.ints(n)
 	case formHex:
-		return r.hex(n)
+		v.digits = int(r.byte())
+		if v.text = r.stream(); v.digits == 0 || v.digits%2 != 0 || len(v.text) != n*v.digits/2 {
+			r.fail()
+		}
 	case formTexts:
-		return r.texts(n)
+		v.texts = r.texts(n)
+	default:
+		r.fail()
 	}
-	r.fail()
+	v.form = form
 	return v
 }
 
@@ -364,98 +424,28 @@ func (r *reader) outside(indexes []int64, limit int) bool {
 	return false
 }
 
-// numbers reads n integers and writes them as text.
-func (r *reader) numbers(n int, form byte) (v values) {
-	digits := 0
-	if form != formTimes {
-		if digits = int(r.byte()); digits > maxDigits {
-			r.fail()
-			return v
-		}
-	}
-	ints := r.ints(n)
-	if r.b.bad {
-		return v
-	}
-	v.ends = make([]int, len(ints))
-	v.text = make([]byte, 0, len(ints)*(digits+4))
-	for i, value := range ints {
-		switch form {
-		case formDecimal:
-			v.text = appendDecimal(v.text, value, digits)
-		case formDigits:
-			v.text = appendDigits(v.text, value, digits)
-		default:
-			sec, nsec := value/1e9, value%1e9
-			if nsec < 0 {
-				sec, nsec = sec-1, nsec+1e9
-			}
-			v.text = append(jsonline.AppendUnix(append(v.text, '"'), sec, int(nsec)), '"')
-		}
-		v.ends[i] = len(v.text)
-	}
-	return v
-}
-
-func (r *reader) hex(n int) (v values) {
-	size := int(r.byte())
-	data := r.stream()
-	if size == 0 || size%2 != 0 || len(data) != n*size/2 {
-		r.fail()
-		return v
-	}
-	const digits = "0123456789abcdef"
-	v.text, v.ends = make([]byte, 0, n*size), make([]int, n)
-	for _, c := range data {
-		v.text = append(v.text, digits[c>>4], digits[c&15])
-	}
-	for i := range v.ends {
-		v.ends[i] = (i + 1) * size
-	}
-	return v
-}
-
-// texts reads n texts and fills the holes of their templates.
-func (r *reader) texts(n int) (v values) {
+// texts reads n texts.
+func (r *reader) texts(n int) *texts {
 	kept := r.number(n)
 	templates := r.strings(kept)
-	indexes := r.ints(n)
-	if r.outside(indexes, kept+1) || r.b.bad {
+	t := &texts{templates: r.ints(n), rank: make([]int, n), pieces: make([][][]byte, kept+1), variables: make([][]values, kept+1)}
+	if r.outside(t.templates, kept+1) || r.b.bad {
 		r.fail()
-		return v
+		return t
 	}
 	counts := make([]int, kept+1)
-	for _, t := range indexes {
-		counts[t]++
+	for i, template := range t.templates {
+		t.rank[i] = counts[template]
+		counts[template]++
 	}
-	pieces := make([][][]byte, kept+1)
-	variables := make([][]values, kept+1)
-	variables[0] = []values{r.column(counts[0])}
-	for t := 1; t <= kept; t++ {
-		pieces[t] = bytes.Split(templates.at(t-1), []byte{hole})
-		for range pieces[t][1:] {
-			if variables[t] = append(variables[t], r.column(counts[t])); r.b.bad {
-				return v
+	t.variables[0] = []values{r.column(counts[0])}
+	for i := 1; i <= kept; i++ {
+		t.pieces[i] = bytes.Split(templates.string(i-1), []byte{hole})
+		for range t.pieces[i][1:] {
+			if t.variables[i] = append(t.variables[i], r.column(counts[i])); r.b.bad {
+				return t
 			}
 		}
 	}
-	v.ends = make([]int, n)
-	next := make([]int, kept+1)
-	for i, t := range indexes {
-		at := next[t]
-		next[t]++
-		if t == 0 {
-			v.text = append(v.text, variables[0][0].at(at)...)
-		} else {
-			v.text = append(v.text, pieces[t][0]...)
-			for h := range variables[t] {
-				v.text = append(append(v.text, variables[t][h].at(at)...), pieces[t][h+1]...)
-			}
-		}
-		if v.ends[i] = len(v.text); len(v.text) > r.b.size {
-			r.fail()
-			return v
-		}
-	}
-	return v
+	return t
 }

@@ -67,21 +67,40 @@ func (b *Block) Find(out Rows, matcher func(path string) *Matcher) error {
 			continue
 		}
 		c := &b.columns[i]
-		if c.ends == nil && !b.read(c) {
+		if c.n == 0 {
+			continue
+		}
+		if !b.read(c) || !b.write(c) {
 			return ErrDamaged
 		}
-		if !c.same || m.matches(c.string(0)) {
+		if c.form != formConstant || m.matches(c.text) {
 			b.find(out, i, m)
 		}
 	}
 	return nil
 }
 
+// write writes the values of a column as strings; false: they are damaged.
+func (b *Block) write(c *column) bool {
+	if c.ends != nil {
+		return true
+	}
+	v := values{form: formStrings, ends: make([]int, c.n)}
+	for i := range v.ends {
+		v.text = c.append(v.text, i)
+		if v.ends[i] = len(v.text); len(v.text) > b.size {
+			return false
+		}
+	}
+	c.values = v
+	return true
+}
+
 // find is Find for a column that was read.
 func (b *Block) find(out Rows, column int, m *Matcher) {
 	c := &b.columns[column]
 	var hits Rows // the strings that match; nil: all
-	if !c.same {
+	if c.form != formConstant {
 		hits = newRows(len(c.ends))
 		if c.findStrings(hits, m); hits.Len() == 0 {
 			return
@@ -96,7 +115,7 @@ func (b *Block) find(out Rows, column int, m *Matcher) {
 			return
 		}
 		at := value
-		if c.indexes != nil {
+		if c.form == formDictionary {
 			at = int(c.indexes[value])
 		}
 		if hits == nil || hits.has(at) {

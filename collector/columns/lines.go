@@ -32,7 +32,7 @@ func (b *Block) AppendRows(dst []byte, rows Rows, keep func(path string) bool) (
 	}
 	for i := range shapes {
 		for _, h := range shapes[i].holes {
-			if c := &b.columns[h]; c.ends == nil && !b.read(c) {
+			if !b.read(&b.columns[h]) {
 				return dst, ErrDamaged
 			}
 			b.columns[h].next = 0
@@ -47,7 +47,7 @@ func (b *Block) AppendRows(dst []byte, rows Rows, keep func(path string) bool) (
 				return dst[:start], ErrDamaged
 			}
 			if wanted {
-				dst = append(append(dst, s.pieces[i]...), c.at(c.next)...)
+				dst = c.append(append(dst, s.pieces[i]...), c.next)
 			}
 			c.next++
 		}
