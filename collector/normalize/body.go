@@ -2,8 +2,6 @@ package normalize
 
 import (
 	"bytes"
-	"errors"
-	"io"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
@@ -37,19 +35,34 @@ func (n *Normalizer) readBody(dst *Batch) error {
 		return nil
 	}
 	dst.rollback(&before)
-	if isBlank(all[end:]) || all[start] == '[' {
+	switch whole := isBlank(all[end:]); {
+	case whole: // there is no other way to read it
+		return n.rejectSyntax(dst)
+	case all[start] == '[':
 		return n.readWhole(dst, start, len(all), line)
+	case n.isBroken(all[start:end]):
+		n.rejectSyntax(dst) // the error is in dst
+		n.readLines(dst, end, line+1)
+		return nil
 	}
-	broken := !errors.Is(n.syntaxError(), io.ErrUnexpectedEOF) || inString(all[start:end])
 	if n.readValues(dst, start, len(all), line) {
 		return nil
 	}
 	dst.rollback(&before)
-	if broken || n.hasWholeLine(end) {
-		n.readLines(dst, start, line)
-		return nil
+	if !n.hasWholeLine(end) {
+		return n.rejectSyntax(dst)
 	}
-	return n.readWhole(dst, start, len(all), line)
+	n.setText(start, end, line)
+	n.rejectSyntax(dst)
+	n.readLines(dst, end, line+1)
+	return nil
+}
+
+// isBroken reports whether a line that was not read is not the beginning of a value in
+// several lines either.
+func (n *Normalizer) isBroken(line []byte) bool {
+	_, why := jsonwalk.Fault(line, maxNested)
+	return why != "" || inString(line)
 }
 
 // readLines reads the rest of the body line by line. Lines over the limit of

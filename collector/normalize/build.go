@@ -536,6 +536,10 @@ func (b *Builder) Dropped() bool { return b.n.dropped }
 // Ignore counts something that is no log, see Batch.Ignored.
 func (b *Builder) Ignore(kind string) { b.dst.Ignore(kind) }
 
+// Describes reports whether the detail of a rejection made now would be listed. One that
+// takes time to write can be left out otherwise.
+func (b *Builder) Describes() bool { return b.n.describes(b.dst) }
+
 // Reject counts an event that was not begun, or not ended, as rejected for one
 // of the Reason constants; detail tells a human what was found and what was
 // expected.

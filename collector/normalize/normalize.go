@@ -2,8 +2,7 @@
 // into canonical lines, in one pass from the bytes of the wire: no maps, no
 // decoded values, no allocation per event.
 //
-// Package jsontext is asked what is wrong with text that is not valid JSON, and nothing
-// else. It must accept the same texts: FuzzQuick.
+// What is valid JSON is what package jsontext accepts, too: FuzzQuick.
 //
 // # Bodies
 //
@@ -70,8 +69,6 @@ import (
 	"math"
 	"time"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
 	"github.com/rollway/rollway/internal/times"
@@ -146,9 +143,6 @@ type Normalizer struct {
 	events int    // since the last pause
 	lines  int    // bytes of lines at the last pause
 	work   uint   // bytes of rejected events and of long values since then
-
-	dec jsontext.Decoder // of syntaxError
-	src bytes.Buffer
 }
 
 // body is what one call of Body or Line works on.

@@ -2,6 +2,7 @@ package normalize
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -59,8 +60,34 @@ func sameVerdict(t *testing.T, line []byte) {
 	switch {
 	case (err != nil) != (failed != nil):
 		t.Fatalf("%.300q: %v, by the decoder %v", line, err, failed)
-	case err == nil && (b.Events() != events || b.RejectedFor(ReasonNotObject) != events-objects):
+	case err != nil:
+		sameFault(t, line, err)
+	case b.Events() != events || b.RejectedFor(ReasonNotObject) != events-objects:
 		t.Fatalf("%.300q: %d events, %d no objects; by the decoder %d and %d", line, b.Events(), b.RejectedFor(ReasonNotObject), events, events-objects)
+	}
+}
+
+// sameFault fails unless an error says where the line stops being JSON, and why, as package
+// jsontext does.
+func sameFault(t *testing.T, line []byte, got error) {
+	t.Helper()
+	dec := jsontext.NewDecoder(bytes.NewBuffer(line), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	var err error
+	for err == nil {
+		_, err = dec.ReadValue()
+	}
+	at, why := len(bytes.TrimRight(line, " \r\n\t")), "the text ends inside a value"
+	var bad *jsontext.SyntacticError
+	if errors.As(err, &bad) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		at, why = int(bad.ByteOffset), bad.Err.Error()
+	}
+	if why == "exceeded max depth" {
+		why = "objects and arrays are nested more than 10,000 deep"
+	}
+	var se *SyntaxError
+	const escape = "invalid escape sequence " // which the decoder quotes in two ways
+	if !errors.As(got, &se) || int(se.Offset) != at || se.Problem != why && !(strings.HasPrefix(se.Problem, escape) && strings.HasPrefix(why, escape)) {
+		t.Fatalf("%.300q: %v, by the decoder %q at offset %d", line, got, why, at)
 	}
 }
 

@@ -2,12 +2,10 @@ package normalize
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // A SyntaxError says where a body or a line stops being JSON.
@@ -25,26 +23,6 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("not valid JSON at line %d, column %d (offset %d): %s", e.Line, e.Column, e.Offset, e.Problem)
 }
 
-// Equal names and bad UTF-8 are this package's to judge; lone surrogates in escapes are
-// valid JSON.
-var decoderOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-
-// syntaxError returns the error at which package jsontext stops in body.text, which is
-// not valid; io.ErrUnexpectedEOF at its end.
-func (n *Normalizer) syntaxError() (err error) {
-	n.src = *bytes.NewBuffer(n.body.text)
-	n.dec.Reset(&n.src, decoderOptions...)
-	for err == nil {
-		_, err = n.dec.ReadValue()
-	}
-	n.src = bytes.Buffer{}
-	n.dec.Reset(&n.src, decoderOptions...) // keep nothing of the text
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
 // undescribed is the error of text whose rejection is not listed: to find out where it
 // stops to be JSON costs many times what it takes to read it.
 var undescribed = &SyntaxError{Problem: "not described, as many events are rejected"}
@@ -56,19 +34,13 @@ func (n *Normalizer) rejectSyntax(dst *Batch) *SyntaxError {
 		n.add(dst, syntax, 0, "", withoutEnd(n.body.text))
 		return undescribed
 	}
-	at, why, r, err := len(n.body.text), "", syntax, n.syntaxError()
-	var bad *jsontext.SyntacticError
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		at = len(bytes.TrimRight(n.body.text, " \r\n\t")) // not on the line after
-		why = "the text ends inside a value"
-	case errors.As(err, &bad):
-		at, why = min(int(bad.ByteOffset), len(n.body.text)), bad.Err.Error()
-		if why == decoderTooDeep {
-			r, why = tooDeep, "objects and arrays are nested more than 10,000 deep"
-		}
-	default:
-		why = err.Error()
+	r := syntax
+	at, why := jsonwalk.Fault(n.body.text, maxNested)
+	switch why {
+	case "":
+		at, why = len(bytes.TrimRight(n.body.text, " \r\n\t")), "the text ends inside a value" // not on the line after
+	case jsonwalk.TooDeep:
+		r, why = tooDeep, "objects and arrays are nested more than 10,000 deep"
 	}
 	offset := n.body.base + at
 	column := offset - bytes.LastIndexByte(n.body.all[:offset], '\n')
@@ -80,10 +52,6 @@ func (n *Normalizer) rejectSyntax(dst *Batch) *SyntaxError {
 	n.add(dst, r, at, detail, withoutEnd(n.body.text))
 	return se
 }
-
-// decoderTooDeep is what the decoder says of more levels than it can count; it
-// exports no error for it.
-const decoderTooDeep = "exceeded max depth"
 
 // describes reports whether a rejection made now would be listed.
 func (n *Normalizer) describes(dst *Batch) bool {

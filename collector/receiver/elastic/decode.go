@@ -231,7 +231,11 @@ func (d *decoder) item(doc []byte) {
 	}
 	value, reason, err := wire.Object(doc, "the document")
 	if err != nil {
-		reject(reason, fmt.Sprintf("failed to parse line %d: %v", d.line, err))
+		detail := ""
+		if d.Describes() {
+			detail = fmt.Sprintf("failed to parse line %d: %v", d.line, err)
+		}
+		reject(reason, detail)
 		return
 	}
 	d.document(value)

@@ -236,10 +236,19 @@ func entry(b *normalize.Builder, tag []byte, r *reader) {
 		*r = start
 		r.skip(r.next())
 		b.Raw(start.before(r))
-		b.Reject(normalize.ReasonNotObject, "an entry is "+head.String()+", expected an array of a time and a record")
+		rejectKind(b, "an entry", head, "an array of a time and a record")
 		return
 	}
 	event(b, tag, r)
+}
+
+// rejectKind rejects an event because what it should be is of another kind.
+func rejectKind(b *normalize.Builder, what string, is token, expected string) {
+	detail := ""
+	if b.Describes() {
+		detail = fmt.Sprintf("%s is %v, expected %s", what, is, expected)
+	}
+	b.Reject(normalize.ReasonNotObject, detail)
 }
 
 var (
@@ -267,7 +276,7 @@ func event(b *normalize.Builder, tag []byte, r *reader) {
 	if record.kind != isMap {
 		r.skip(record)
 		b.Raw(start.before(r))
-		b.Reject(normalize.ReasonNotObject, "a record is "+record.String()+", expected a map")
+		rejectKind(b, "a record", record, "a map")
 		return
 	}
 	b.Begin()

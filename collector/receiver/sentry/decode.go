@@ -229,7 +229,11 @@ func typeOf(kind []byte) string {
 func (d *decoder) payload(text []byte) []byte {
 	value, reason, err := wire.Object(text, "the payload")
 	if err != nil && d.Start(text) {
-		d.Reject(reason, err.Error())
+		detail := ""
+		if d.Describes() {
+			detail = err.Error()
+		}
+		d.Reject(reason, detail)
 	}
 	return value
 }

@@ -34,10 +34,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/internal/jsonwalk"
 	"github.com/rollway/rollway/internal/levels"
 )
 
@@ -167,7 +166,8 @@ func attr(b *normalize.Builder, name, v []byte) {
 	}
 }
 
-var duplicates = []jsontext.Options{jsontext.AllowDuplicateNames(true)}
+// maxNested is how many objects and arrays may be in one another in a message.
+const maxNested = 10_000
 
 // jsonObject returns the JSON object that text is, or nil.
 func jsonObject(text []byte) []byte {
@@ -175,7 +175,7 @@ func jsonObject(text []byte) []byte {
 	if bytes.HasPrefix(text, cee) {
 		text = bytes.TrimSpace(text[len(cee):])
 	}
-	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' || !utf8.Valid(text) || !jsontext.Value(text).IsValid(duplicates...) {
+	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' || !utf8.Valid(text) || !jsonwalk.Valid(text, maxNested) {
 		return nil
 	}
 	return text

@@ -1,12 +1,9 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/internal/jsonwalk"
@@ -53,11 +50,11 @@ func (j *JSON) Finish(end int, err error) error {
 	if err != errSyntax {
 		return err
 	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(j.Body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if _, err = dec.ReadValue(); err == io.EOF {
-		err = io.ErrUnexpectedEOF
+	at, problem := jsonwalk.Fault(j.Body, maxNested)
+	if problem == "" {
+		return j.Invalid(at, io.ErrUnexpectedEOF)
 	}
-	return j.Invalid(int(dec.InputOffset()), err)
+	return j.Invalid(at, errors.New(problem))
 }
 
 // Invalid is the error for a request in which err is wrong at an offset.

@@ -1,12 +1,9 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
@@ -19,7 +16,7 @@ type Values struct{ rest []byte }
 func ValuesOf(text []byte) Values { return Values{text} }
 
 // Next returns the next value, a part of the text; io.EOF if only white space is left.
-// Another error says for a human why there is no value.
+// Another error says for a human why there is no value, as long as the text is there.
 func (v *Values) Next() ([]byte, error) {
 	start := jsonwalk.SkipSpace(v.rest, 0)
 	if start == len(v.rest) {
@@ -28,7 +25,7 @@ func (v *Values) Next() ([]byte, error) {
 	check := jsonwalk.Checker{MaxDepth: maxNested}
 	end := check.Value(v.rest, start)
 	if end < 0 {
-		err := explain(v.rest)
+		err := &notJSON{v.rest}
 		v.rest = v.rest[start:]
 		return nil, err
 	}
@@ -53,18 +50,16 @@ func Value(text []byte) ([]byte, error) {
 	return value, err
 }
 
-// explain says why text does not begin with a value.
-func explain(text []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	_, err := dec.ReadValue()
-	var bad *jsontext.SyntacticError
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the text ends inside a value")
-	case errors.As(err, &bad):
-		return fmt.Errorf("not valid JSON at offset %d: %w", bad.ByteOffset, bad.Err)
+// notJSON is the error of a text that does not begin with a value. To say why costs
+// about as much as to read it, so that is left to Error.
+type notJSON struct{ text []byte }
+
+func (e *notJSON) Error() string {
+	at, problem := jsonwalk.Fault(e.text, maxNested)
+	if problem == "" {
+		return "the text ends inside a value"
 	}
-	return errors.New("not valid JSON")
+	return fmt.Sprintf("not valid JSON at offset %d: %s", at, problem)
 }
 
 // Members walks through an object that is known to be valid.
