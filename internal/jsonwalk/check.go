@@ -23,18 +23,20 @@ func Valid(text []byte, maxDepth int) bool {
 }
 
 // Value returns the end of the value that begins at b[i].
-func (c *Checker) Value(b []byte, i int) (end int) { return c.value(b, i, 0) }
+func (c *Checker) Value(b []byte, i int) (end int) {
+	if i < len(b) && (b[i] == '{' || b[i] == '[') {
+		return c.nested(b, i)
+	}
+	return checkScalar(b, i)
+}
 
-// value is Value inside of depth objects and arrays.
-func (c *Checker) value(b []byte, i, depth int) int {
+func checkScalar(b []byte, i int) (end int) {
 	if i >= len(b) {
 		return -1
 	}
 	switch b[i] {
 	case '"':
 		return CheckString(b, i)
-	case '{', '[':
-		return c.nested(b, i, depth+1)
 	case 't':
 		return checkWord(b, i, "true")
 	case 'f':
@@ -45,41 +47,58 @@ func (c *Checker) value(b []byte, i, depth int) int {
 	return CheckNumber(b, i)
 }
 
-// nested is value for the object or array at b[i], whose depth is given.
-func (c *Checker) nested(b []byte, i, depth int) int {
-	if depth > c.MaxDepth {
-		return -1
-	}
-	c.Depth = max(c.Depth, depth)
-	object := b[i] == '{'
-	closing := byte(']')
-	if object {
-		closing = '}'
-	}
-	i = c.Space(b, i+1)
-	if i < len(b) && b[i] == closing {
-		return i + 1
-	}
+// closing is how far a closing bracket is from the opening one.
+const closing = '}' - '{'
+
+// nested is Value for an object or array. It calls itself for none of those in it, as
+// thousands of brackets would take a stack of megabytes.
+func (c *Checker) nested(b []byte, i int) (end int) {
+	var few [32]byte
+	outer, in := few[:0], byte(0) // opening brackets: around the innermost, and that
 	for {
-		if object {
-			if _, i = c.Name(b, i); i < 0 {
-				return -1
-			}
-		}
-		if i = c.value(b, i, depth); i < 0 {
-			return -1
-		}
-		i = c.Space(b, i)
 		if i >= len(b) {
 			return -1
 		}
-		switch b[i] {
-		case closing:
-			return i + 1
-		case ',':
-			i = c.Space(b, i+1)
-		default:
+		if b[i] == '{' || b[i] == '[' {
+			if len(outer) == c.MaxDepth {
+				return -1
+			}
+			outer, in = append(outer, in), b[i]
+			c.Depth = max(c.Depth, len(outer))
+			if i = c.Space(b, i+1); i >= len(b) || b[i] != in+closing {
+				if in == '{' {
+					_, i = c.Name(b, i)
+				}
+				if i < 0 {
+					return -1
+				}
+				continue
+			}
+			i++
+			in, outer = outer[len(outer)-1], outer[:len(outer)-1]
+		} else if i = checkScalar(b, i); i < 0 {
 			return -1
+		}
+		for { // after a value
+			if len(outer) == 0 {
+				return i
+			}
+			if i = c.Space(b, i); i >= len(b) {
+				return -1
+			}
+			if b[i] == ',' {
+				break
+			}
+			if b[i] != in+closing {
+				return -1
+			}
+			i++
+			in, outer = outer[len(outer)-1], outer[:len(outer)-1]
+		}
+		if i = c.Space(b, i+1); in == '{' {
+			if _, i = c.Name(b, i); i < 0 {
+				return -1
+			}
 		}
 	}
 }
