@@ -110,12 +110,9 @@ func (l *lens) rows(n *node, negated bool) (columns.Rows, error) {
 // matcher returns what to look for in a column, by its path: values for which t may hold,
 // or, with sure, values for which it holds.
 func (l *lens) matcher(t *term, sure bool) func(path string) *columns.Matcher {
-	here := &columns.Matcher{Match: func(value []byte) bool { return l.holds(t, value, sure) }}
-	switch {
-	case t.pattern != nil:
-		here.Any = anyLiteral(t.pattern.literals)
-	case t.literal() != "":
-		here.Any = anyLiteral([]string{t.literal()})
+	here := &columns.Matcher{
+		Any:   anyLiteral(t.literals()),
+		Match: func(value []byte) bool { return l.holds(t, value, sure) },
 	}
 	return func(path string) *columns.Matcher {
 		switch p := t.place(dotted(path)); {

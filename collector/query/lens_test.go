@@ -38,7 +38,8 @@ func TestLens(t *testing.T) {
 		for range 30 {
 			expr := genExpr(r, 0)
 			if round%2 == 0 {
-				expr = fmt.Sprintf("%s%s%s", oneOf(r, "service", "trace_id", "attrs.a", "a.b", "a.b.c", "c"), oneOf(r, "=", "~", "!=", ">"), plainValue(r))
+				form := oneOf(r, "%s=%s", "%s~%s", "%s!=%s", "%s>%s", "%s in (%s, x1, x22)", "%s not in (%s, x1, x2)", `%s in (%s, i"X1", 5)`, `%s~i"%s"`, `%s!~w"%s"`, `%s in ("%s".."x9")`, `%s not in (x1*, "%s".."x9")`)
+				expr = fmt.Sprintf(form, oneOf(r, "service", "trace_id", "attrs.a", "a.b", "a.b.c", "c"), plainValue(r))
 				if r.IntN(3) == 0 {
 					expr += oneOf(r, " ", " or ", " -") + oneOf(r, "a.b", "logger") + "=" + plainValue(r) + "*"
 				}

@@ -57,7 +57,7 @@ func (p *parser) badExpression(at int, err error) error {
 	return p.fail(at, found, expected)
 }
 
-// maxLiterals is how many literals are searched for before an expression.
+// maxLiterals is how many literals are searched for before a term is evaluated.
 const maxLiterals = 8
 
 // literalsOf returns texts: each match of n contains one of them. They are not empty. Without

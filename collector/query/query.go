@@ -141,8 +141,8 @@ func (q *Query) number(n *node, must, mustNot bool) *node {
 func (q *Query) place(c check) {
 	t := c.term
 	if c.must {
-		if l := t.literal(); len(l) > len(q.literal) {
-			q.literal = []byte(l)
+		if l := t.literals(); len(l) == 1 && len(l[0]) > len(q.literal) {
+			q.literal = []byte(l[0])
 		}
 	}
 	if t.op == opText {

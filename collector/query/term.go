@@ -97,27 +97,31 @@ func (t *term) modify(w written) {
 	}
 }
 
-// literal returns bytes that any line for which t holds contains, unless it
-// holds them with an escape. Empty if there are none.
-func (t *term) literal() string {
+// literals returns texts: a line for which t holds has one of them, or an escape. Without any,
+// nothing is known.
+func (t *term) literals() []string {
 	text := t.text
 	switch {
-	case t.isTime, t.isLevel, t.isNumber, t.op == opPresent, t.op >= opLess:
-		return ""
-	case t.pattern != nil:
-		if len(t.pattern.literals) != 1 {
-			return ""
+	case t.op == opIn:
+		var all []string
+		for _, m := range t.members {
+			l := m.literals()
+			if all = append(all, l...); len(l) == 0 || len(all) > maxLiterals {
+				return nil
+			}
 		}
-		text = t.pattern.literals[0]
+		return all
+	case t.isTime, t.isLevel, t.isNumber, t.op == opPresent, t.op >= opLess:
+		return nil
+	case t.pattern != nil:
+		return t.pattern.literals
 	case t.fold:
 		text = caseless(text)
 	}
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c == '"' || c == '\\' {
-			return ""
-		}
+	if text == "" {
+		return nil
 	}
-	return text
+	return []string{text}
 }
 
 func (t *term) timeRange() (minimum, maximum int64) {
