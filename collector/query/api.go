@@ -246,8 +246,10 @@ func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 		}
 		req.hasFrom = true
 	}
-	req.limit, req.last, err = a.parseCounts(values)
-	return req, err
+	if req.limit, req.last, err = a.parseCounts(values); err != nil {
+		return req, err
+	}
+	return req, req.checkNew()
 }
 
 // parameters reads the parameters of a request, which must be among known.

@@ -113,6 +113,11 @@ func TestPipedPatterns(t *testing.T) {
 {"pattern":"say \"<str>\"","count":1,"first":"2026-05-28T12:40:02.000000000Z","last":"2026-05-28T12:40:02.000000000Z","level":"INFO","example":"say \"hi 1\""}
 {"count":1,"first":"2026-05-28T12:40:03.000000000Z","last":"2026-05-28T12:40:03.000000000Z","level":"INFO"}
 `,
+		`| patterns new since "2026-05-28 12:40:02" | fields pattern, count`: `{"pattern":"say \"<str>\"","count":1}
+{"count":1}
+`,
+		`| patterns new since 2026-05-28T12:40:01Z by service limit 1 | fields pattern, service, count, first`: `{"pattern":"say \"<str>\"","service":"a","count":1,"first":"2026-05-28T12:40:02.000000000Z"}
+`,
 		`took | patterns by service limit 1 | fields pattern, service, count`: `{"pattern":"took <num> ms","service":"a","count":1}
 `,
 		`took | parse "took <pattern> " | patterns | fields pattern, count`: `{"pattern":"took <num> ms","count":2}
@@ -121,6 +126,22 @@ func TestPipedPatterns(t *testing.T) {
 		if resp, body, err := ask(t, base, "q", q); err != nil || resp.StatusCode != 200 || body != want {
 			t.Errorf("%s: %s, %v, got\n%swant\n%s", q, resp.Status, err, body, want)
 		}
+	}
+}
+
+// New patterns need lines before them.
+func TestNewPatterns(t *testing.T) {
+	s := newStore(t)
+	numbered(t, s, 10, 10)
+	_, base := serve(t, s, Options{})
+	const q = "| patterns new since 2026-05-28T00:00:05Z"
+	for since, want := range map[string]int{"2026-05-28T00:00:04.999999999Z": 200, "2026-05-28T00:00:05Z": 400, "2026-05-29": 400} {
+		if resp, body, err := ask(t, base, "q", q, "since", since); err != nil || resp.StatusCode != want || want == 400 && !strings.Contains(body, "parameter q: patterns new since 2026-05-28T00:00:05.000000000Z needs lines before that time") {
+			t.Errorf("%s: %s %v %s", since, resp.Status, err, body)
+		}
+	}
+	if resp, body, err := ask(t, base, "q", "n>=7 | patterns new since 2026-05-28T00:00:05Z | fields count"); err != nil || resp.StatusCode != 200 || body != "{\"count\":3}\n" {
+		t.Errorf("%s %v %s", resp.Status, err, body)
 	}
 }
 

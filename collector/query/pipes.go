@@ -21,7 +21,7 @@ import (
 //	call   = ( "count" [ "(" [ name ] ")" ] | function "(" name ")" | "quantile" "(" number "," name ")" ) [ "as" name ] .
 //	group  = ( "time" "(" ( duration | "auto" ) ")" | name ) [ "as" name ] .
 //	top    = "top" [ number ] [ "by" ] name { "," name } .
-//	patterns = "patterns" [ "by" name { "," name } ] [ "limit" number ] .
+//	patterns = "patterns" [ "new" "since" time ] [ "by" name { "," name } ] [ "limit" number ] .
 //	fields = "fields" name [ "as" name ] { "," name [ "as" name ] } .
 //	sort   = "sort" [ "by" ] [ "-" ] name [ "asc" | "desc" ] { "," [ "-" ] name [ "asc" | "desc" ] } .
 //	limit  = "limit" number .

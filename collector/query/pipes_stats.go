@@ -185,7 +185,8 @@ func (p *pipeParser) top() error {
 	if err == nil {
 		err = p.newColumn(&columns, at, pipe.Field{Name: "count"})
 	}
-	p.mostFrequent(&s, columns, n)
+	p.rows(&s, columns)
+	p.mostFrequent(n)
 	return err
 }
 
@@ -202,9 +203,8 @@ func (p *pipeParser) groups(s *pipe.Stats, columns *[]pipe.Field) error {
 	})
 }
 
-// mostFrequent makes stages that give the n rows of s with the greatest count.
-func (p *pipeParser) mostFrequent(s *pipe.Stats, columns []pipe.Field, n int) {
-	p.rows(s, columns)
+// mostFrequent adds a stage that gives the n rows with the greatest count.
+func (p *pipeParser) mostFrequent(n int) {
 	count := pipe.Field{Name: "count", Index: p.column("count")}
 	p.stages = append(p.stages, &pipe.Sort{Keys: []pipe.Key{{Field: count, Descending: true}}, Most: n})
 }

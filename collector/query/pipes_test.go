@@ -56,6 +56,9 @@ func TestPipeErrors(t *testing.T) {
 		{"| patterns by", 14, "expected the name of a field"},
 		{"| patterns by count", 12, "found a second column `count`"},
 		{"| patterns by pattern", 15, "found a second column `pattern`"},
+		{"| patterns new", 15, `expected "since" and a time`},
+		{"| patterns new since", 21, "expected a time"},
+		{"| patterns new since by a", 22, "expected a time"},
 		{"| patterns limit 0", 18, "expected a number of rows, from 1"},
 		{"| fields msg | patterns", 24, "expected a column of these rows: msg"},
 		{"| parse", 8, "expected the name of a field"},
@@ -98,7 +101,7 @@ func TestNoPipes(t *testing.T) {
 
 func FuzzPipes(f *testing.F) {
 	for _, seed := range []string{
-		"a | fields time, msg as m | sort -m, time desc | limit 5", `"|" | sort by (a asc, "b c")`, "| stats count(), min(level) as m, quantile(.9, a), avg(a), sum(x), uniq(m) by time(1h), service as s | top 3 s, m | stats sum(count)", "| limit 99999999999999999999", `| parse "<a> <b> took <c:number>" | parse a ~"(?P<d>.)\"?" | stats sum(c) by d`, `| parse m.x "<_>:<q>"`, `| parse "<pattern> " | patterns by a limit 3`,
+		"a | fields time, msg as m | sort -m, time desc | limit 5", `"|" | sort by (a asc, "b c")`, "| stats count(), min(level) as m, quantile(.9, a), avg(a), sum(x), uniq(m) by time(1h), service as s | top 3 s, m | stats sum(count)", "| limit 99999999999999999999", `| parse "<a> <b> took <c:number>" | parse a ~"(?P<d>.)\"?" | stats sum(c) by d`, `| parse m.x "<_>:<q>"`, `| parse "<pattern> " | patterns by a limit 3`, `| patterns new since "1h ago" by a limit 3 | fields first`,
 	} {
 		f.Add(seed)
 	}

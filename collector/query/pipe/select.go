@@ -43,3 +43,25 @@ func (s *limitStep) row(r *Row) error {
 }
 
 func (s *limitStep) end() error { return s.next.end() }
+
+// From passes on the rows whose Field is At or comes after it.
+type From struct {
+	Field Field
+	At    Value
+}
+
+type fromStep struct {
+	*From
+	next step
+}
+
+func (f *From) start(_ *Env, next step) step { return &fromStep{f, next} }
+
+func (s *fromStep) row(r *Row) error {
+	if v := s.Field.of(r); v.Kind == Absent || s.Field.compare(v, s.At) < 0 {
+		return nil
+	}
+	return s.next.row(r)
+}
+
+func (s *fromStep) end() error { return s.next.end() }
