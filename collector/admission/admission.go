@@ -173,6 +173,12 @@ func (r *Resource) Acquire(p *Principal, n int64) bool {
 	}
 }
 
+// Take takes n for p, whether there is as much or not.
+func (r *Resource) Take(p *Principal, n int64) {
+	p.used[r.kind].Add(n)
+	r.used.Add(n)
+}
+
 // Release gives back n that p has taken.
 func (r *Resource) Release(p *Principal, n int64) {
 	p.used[r.kind].Add(-n)

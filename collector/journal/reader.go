@@ -100,6 +100,16 @@ func (r *Reader) SetUnpack(unpack func(dst, block []byte, size int) ([]byte, err
 // reported missing.
 func (r *Reader) Offset() uint64 { return r.next }
 
+// Seek moves the cursor to offset, forwards or backwards.
+func (r *Reader) Seek(offset uint64) error {
+	r.endLoan()
+	if r.err != nil || offset == r.next {
+		return r.err
+	}
+	r.next, r.failures = offset, 0
+	return r.leave()
+}
+
 // Close closes the reader's file. It must not run during another call.
 func (r *Reader) Close() error {
 	if errors.Is(r.err, os.ErrClosed) {

@@ -226,12 +226,14 @@ func (s *segment) take(foot *recordlog.Footer) {
 }
 
 func (s *segment) takeMarksLocked(foot *recordlog.Footer) {
+	step := int64(markBytes)
 	if s.packed {
 		s.takeTenantsLocked(foot)
+		step = 1 // each frame has packBytes of lines, however few bytes it has
 	}
 	s.marks = nil
 	for _, m := range foot.Marks {
-		s.marks.add(m.First, m.Pos, markBytes)
+		s.marks.add(m.First, m.Pos, step)
 	}
 }
 

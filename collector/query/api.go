@@ -82,6 +82,7 @@ var errClosing = errors.New("the collector is shutting down")
 // source is the journal, except in tests.
 type source struct {
 	first, next func() uint64
+	span        func(offset uint64, minTime, maxTime int64) (first, end uint64)
 	newReader   func(from uint64) reader
 }
 
@@ -93,12 +94,13 @@ type reader interface {
 	Next(ctx context.Context) (journal.Frame, error)
 	TryNext() (journal.Frame, bool, error)
 	Offset() uint64
+	Seek(offset uint64) error
 	Close() error
 }
 
 // New returns an API over j.
 func New(j *journal.Journal, o Options) (*API, error) {
-	return newAPI(source{j.First, j.Next, func(from uint64) reader { return j.NewReader(from) }}, o)
+	return newAPI(source{j.First, j.Next, j.Span, func(from uint64) reader { return j.NewReader(from) }}, o)
 }
 
 func newAPI(src source, o Options) (*API, error) {

@@ -2,9 +2,10 @@ package query
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/rollway/rollway/collector/admission"
@@ -19,12 +20,17 @@ type found struct {
 	gap     *journal.Gap  // the first of them
 	damaged bool          // some are gone, but not by retention
 	after   uint64        // offset after the last line that matched
+	own     uint64        // offset after the last line of the query's tenant that was looked at
 	reached uint64        // offset of the line that would have come next
 	away    time.Duration // from the lines: to read them, and until it was the query's turn
+	used    time.Duration // by workers, to look at lines
 	asked   bool          // where to begin; else what retention has deleted is not missing
 	offsets bool          // lines are kept with their offsets, as appendAt has them
+	few     bool          // lines are wanted: the search begins with one worker
 
-	at *admission.Turn // to look at lines; nil: nobody else has to
+	p    *admission.Principal // who pays for workers; nil: nobody
+	at   *admission.Turn      // to look at lines; nil: nobody else has to
+	scan *rangeScan           // that is under way; nil: none
 }
 
 // wait has the query wait for its turn.
@@ -36,29 +42,49 @@ func (f *found) wait(turn func()) {
 
 // find hands every line of the offsets [from, end) that matches q to emit, in
 // order; emit ends the search by returning false. line is valid during the call
-// only. tick is called after each frame and every tickBytes in it, and ends the
-// search by an error, as does the end of ctx or of a. scanned does not count the frames that
+// only. Workers search ahead of it, see [rangeScan]; emit and tick are called by the goroutine of the
+// caller, emit in a turn of f.at, tick after each part of the search and at least every flushEvery.
+// An error of either ends the search, as does the end of ctx or of a. f gets the figures up to the
+// last line that emit took, or up to reached. scanned does not count the frames that
 // the reader leaves out for their time.
-func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, emit func(offset uint64, line []byte) (bool, error), tick func() error) (err error) {
+func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, emit func(offset uint64, line []byte) (bool, error), tick func() error) error {
 	minimum, maximum := q.TimeRange()
 	if minimum > maximum || from >= end {
 		return nil
 	}
-	r := a.src.newReader(from)
-	defer func() { err = errors.Join(err, r.Close()) }()
-	q.configure(r)
-	alive := func() error { return cmp.Or(context.Cause(a.ctx), context.Cause(ctx)) }
-	between := func() error {
-		if err := alive(); err != nil {
-			return err
-		}
-		return tick()
+	s := a.newScan(q, from, end, false, f)
+	s.most = streamBuffer
+	s.fresh = func(p *part) { p.bytes, p.lines, p.hits = 0, p.lines[:0], p.hits[:0] }
+	s.keep = func(p *part, offset uint64, line []byte) error {
+		p.lines = append(p.lines, line...)
+		p.hits = append(p.hits, hit{offset, len(p.lines), p.scanned})
+		p.bytes = len(p.lines) + 24*len(p.hits)
+		return nil
 	}
+	return s.run(ctx, f, func(p *part) (bool, error) {
+		start := 0
+		for i, h := range p.hits {
+			more, err := emit(h.offset, p.lines[start:h.end])
+			if err != nil || !more {
+				next := h.offset + 1
+				a.add(f, &found{scanned: h.scanned, matched: uint64(i + 1), after: next, own: next, reached: next})
+				return more, err
+			}
+			start = h.end
+		}
+		a.add(f, &p.found)
+		if cap(p.lines) <= 2*streamBuffer {
+			s.recycle(p)
+		}
+		return true, nil
+	}, tick)
+}
+
+// search is find for the goroutine of a worker: r is where the search begins, and tick is called
+// after each frame and every tickBytes in it.
+func (a *API) search(r reader, q *Query, end uint64, f *found, emit func(offset uint64, line []byte) (bool, error), tick func() error) error {
 	for r.Offset() < end {
 		f.reached = r.Offset()
-		if err := alive(); err != nil {
-			return err
-		}
 		begin := time.Now()
 		frame, ok, err := r.TryNext()
 		f.away += time.Since(begin)
@@ -79,20 +105,19 @@ func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, em
 		case err != nil:
 			return err
 		case !ok:
+			f.reached = min(r.Offset(), end)
 			return nil
 		}
-		before, matchedBefore := f.scanned, f.matched
-		more, err := q.findIn(frame, end, f, emit, between)
-		a.stats.scanned.Add(f.scanned - before)
-		a.stats.matched.Add(f.matched - matchedBefore)
+		more, err := q.findIn(frame, end, f, emit, tick)
 		if err != nil || !more {
 			return err
 		}
-		f.reached = r.Offset()
+		f.reached = min(r.Offset(), end)
 		if err := tick(); err != nil {
 			return err
 		}
 	}
+	f.reached = end
 	return nil
 }
 
@@ -116,6 +141,7 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 	if len(lines) == 0 || !q.mayMatch(lines) {
 		if offset < end {
 			f.scanned += min(uint64(frame.Records), end-offset)
+			f.own = max(f.own, q.ownIn(frame, end))
 		}
 		return true, nil
 	}
@@ -135,11 +161,14 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 			n = len(lines)
 		}
 		f.scanned++
-		if n > 1 && (q.tenant == nil || string(journal.TenantOf(lines[:n])) == *q.tenant) && q.Match(lines[:n]) {
-			f.matched++
-			f.after = max(f.after, offset+1)
-			if more, err := emit(offset, lines[:n]); err != nil || !more {
-				return false, err
+		if n > 1 && q.owns(lines[:n]) {
+			f.own = offset + 1
+			if q.Match(lines[:n]) {
+				f.matched++
+				f.after = offset + 1
+				if more, err := emit(offset, lines[:n]); err != nil || !more {
+					return false, err
+				}
 			}
 		}
 		lines = lines[n:]
@@ -147,6 +176,25 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 		offset++
 	}
 	return true, nil
+}
+
+// owns reports whether a line is of the tenant whose lines are looked at.
+func (q *Query) owns(line []byte) bool {
+	return q.tenant == nil || string(journal.TenantOf(line)) == *q.tenant
+}
+
+// ownIn returns the offset after the last line in frame that q owns and that is before end; 0: there
+// is no such line, or q is of all lines.
+func (q *Query) ownIn(frame journal.Frame, end uint64) uint64 {
+	next, lines := frame.First+uint64(frame.Records), frame.Lines
+	for ; q.tenant != nil && len(lines) > 0; next-- {
+		start := bytes.LastIndexByte(lines[:len(lines)-1], '\n') + 1
+		if next <= end && q.owns(lines[start:]) {
+			return next
+		}
+		lines = lines[:start]
+	}
+	return 0
 }
 
 // newest keeps the last lines of one search.
@@ -218,41 +266,41 @@ func (h *holding) take(n int) error {
 func (h *holding) release() { h.memory.Release(h.p, h.n) }
 
 // findLast returns the newest n matching lines of [from, end), as pieces in
-// order. It searches windows from the end backwards, each four times the size
-// of the one before, so that what is found near the end is found fast. The memory of
+// order. It searches spans from the end backwards, until it has enough. The memory of
 // the pieces is taken from mem.
 func (a *API) findLast(ctx context.Context, q *Query, from, end uint64, n int, f *found, mem *holding, tick func() error) ([][]byte, error) {
-	var pieces [][]byte
-	held := 0
-	window := uint64(max(4*n, 16<<10))
-	for high := end; high > from && n > 0; window *= 4 {
-		low := from
-		if high-from > window {
-			low = high - window
-		}
-		l := &newest{most: n, offsets: f.offsets}
-		err := a.find(ctx, q, low, high, f, func(offset uint64, line []byte) (bool, error) {
-			had := cap(l.buf)
-			l.add(offset, line)
-			if err := mem.take(cap(l.buf) - had); err != nil {
-				return false, err
-			}
-			if held+len(l.lines()) > a.o.MaxHeld {
-				return false, errLastBytes
-			}
-			return true, nil
-		}, tick)
-		if err != nil {
-			return nil, err
-		}
-		if l.len() > 0 {
-			pieces = append([][]byte{l.lines()}, pieces...)
-			held += len(l.lines())
-			n -= l.len()
-		}
-		high = low
+	minimum, maximum := q.TimeRange()
+	if minimum > maximum || from >= end {
+		return nil, nil
 	}
-	return pieces, nil
+	f.few = true
+	s := a.newScan(q, from, end, true, f)
+	s.most, s.early = math.MaxInt, math.MaxInt64
+	s.fresh = func(p *part) { p.newest.most, p.newest.offsets = n, f.offsets }
+	s.keep = func(p *part, offset uint64, line []byte) error {
+		p.newest.add(offset, line)
+		p.bytes = cap(p.newest.buf)
+		return nil
+	}
+	var pieces [][]byte
+	held, left := 0, n
+	err := s.run(ctx, f, func(p *part) (bool, error) {
+		a.add(f, &p.found)
+		l := &p.newest
+		l.head = max(l.head, len(l.ends)-left)
+		if l.len() == 0 {
+			return true, nil
+		}
+		pieces = append(pieces, l.lines())
+		held += len(l.lines())
+		left -= l.len()
+		if held > a.o.MaxHeld {
+			return false, errLastBytes
+		}
+		return left > 0, mem.take(cap(l.buf))
+	}, tick)
+	slices.Reverse(pieces)
+	return pieces, err
 }
 
 // flushEvery is how long found lines may wait for more.

@@ -41,7 +41,12 @@ func (a *API) runPipes(ctx context.Context, out *rows, req request, take func(*p
 // feedPipes gives out.run the lines that are found, or the last of them. It returns in a turn of
 // out, for what is to be done at the end.
 func (a *API) feedPipes(ctx context.Context, out *rows, req request) (err error) {
-	if req.last == 0 {
+	switch {
+	case req.last == 0 && req.pipes.Splits():
+		err = a.fold(ctx, out, req)
+		out.turn.Begin()
+		return err
+	case req.last == 0:
 		err = a.feed(ctx, out, req, out.from, flushEvery, func(_ uint64, line []byte) (bool, error) { return out.run.Line(line) })
 		out.turn.Begin()
 		return err
@@ -63,6 +68,36 @@ func (a *API) feedPipes(ctx context.Context, out *rows, req request) (err error)
 		}
 	}
 	return nil
+}
+
+// foldBytes is how much a run of a worker holds before it is merged.
+const foldBytes = 1 << 20
+
+// fold has workers run the pipes over the lines that match, and merges what their runs hold into
+// out.run, in the order of the lines. A run is charged while it waits to be merged.
+func (a *API) fold(ctx context.Context, out *rows, req request) error {
+	s := a.newScan(req.query, out.from, out.end, false, &out.found)
+	s.most, s.early = foldBytes, flushEvery
+	s.fresh = func(p *part) {
+		p.run = req.pipes.Start(pipe.Env{
+			Out:   func(*pipe.Row) error { return nil },
+			Take:  func(n int) error { p.bytes += n; return nil },
+			Check: func() error { return nil },
+		})
+	}
+	s.keep = func(p *part, _ uint64, line []byte) error {
+		_, err := p.run.Line(line)
+		return err
+	}
+	return s.run(ctx, &out.found, func(p *part) (bool, error) {
+		if p.matched > 0 {
+			if err := out.run.Merge(p.run); err != nil {
+				return false, err
+			}
+		}
+		a.add(&out.found, &p.found)
+		return true, nil
+	}, func() error { return out.tick(flushEvery) })
 }
 
 // env is what a run of pipes gets.

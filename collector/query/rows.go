@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/query/pipe"
 )
 
@@ -63,9 +65,7 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 	default:
 		err = a.writeFirst(ctx, out, req, out.from)
 	}
-	if out.only {
-		out.next = max(req.from, out.after)
-	}
+	out.setNext(req, err)
 	if err == nil {
 		err = out.flush()
 	}
@@ -87,6 +87,7 @@ func (a *API) start(w http.ResponseWriter, r *http.Request, req request) (ctx co
 	out = &rows{
 		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
 		api:    a,
+		whole:  req.last > 0 || req.pipes != nil && req.pipes.Holds(),
 		only:   req.query.tenant != nil,
 		mem:    holding{memory: a.memory, p: a.principal(r)},
 		end:    a.src.next(),
@@ -98,12 +99,60 @@ func (a *API) start(w http.ResponseWriter, r *http.Request, req request) (ctx co
 		out.from = req.from
 	}
 	out.turn.Use(a.o.Admission.CPU, a.principal(r))
-	out.at = &out.turn
+	out.at, out.p, out.few = &out.turn, a.principal(r), req.limit > 0
 	out.asked = req.hasFrom
+	out.lend = func() {
+		if out.scan != nil {
+			out.scan.pause()
+		}
+		a.queries.Release(out.p, 1)
+	}
+	out.reclaim = func() error { return a.reclaim(ctx, out.p) }
 	return ctx, out, func() {
 		out.mem.release()
 		end()
 	}, true
+}
+
+// reclaim waits until there is a slot for a query of p that has lent its own. Whatever it returns,
+// the query has one.
+func (a *API) reclaim(ctx context.Context, p *admission.Principal) error {
+	const often = 20 * time.Millisecond
+	for end := time.Now().Add(a.o.WriteTimeout); !a.queries.Acquire(p, 1); {
+		err := cmp.Or(context.Cause(a.ctx), context.Cause(ctx))
+		if err == nil && time.Now().After(end) {
+			err = fmt.Errorf("the client took nothing for a while, and now other queries have run for %v; go on from the offset in Rollway-Next", a.o.WriteTimeout)
+		}
+		if err != nil {
+			a.queries.Take(p, 1)
+			return err
+		}
+		time.Sleep(often)
+	}
+	return nil
+}
+
+// setNext sets where a client goes on. err is what has ended the search. After an error no line is
+// left out that was not given, and who asks again from there gets on, unless nothing is given of an
+// answer that is not whole.
+func (o *rows) setNext(req request, err error) {
+	switch {
+	case err != nil && o.whole && o.only:
+		o.next = req.from
+	case err != nil && o.whole:
+		o.next = o.from
+	case err != nil && o.only && o.own <= req.from:
+		o.next = max(o.from, o.reached) // the only way to get on past the lines of others
+	case err != nil && o.only:
+		o.next = o.own
+	case err != nil:
+		o.next = max(o.from, o.reached)
+	case o.only:
+		o.next = max(req.from, o.after)
+	}
+	if limit := (*limitError)(nil); errors.As(err, &limit) && !o.whole {
+		limit.error = fmt.Errorf("%w; lines from offset %d on were not searched", limit.error, o.next)
+	}
 }
 
 // writeFirst sends what is found as it is found.
@@ -126,24 +175,17 @@ func (a *API) writeFirst(ctx context.Context, out *rows, req request, from uint6
 // feed gives the lines that match to take, until it wants no more. What waits in out is
 // sent every so often.
 func (a *API) feed(ctx context.Context, out *rows, req request, from uint64, every time.Duration, take func(offset uint64, line []byte) (more bool, err error)) error {
-	err := a.find(ctx, req.query, from, out.end, &out.found, func(offset uint64, line []byte) (bool, error) {
+	return a.find(ctx, req.query, from, out.end, &out.found, func(offset uint64, line []byte) (bool, error) {
 		more, err := take(offset, line)
 		if !more {
 			out.next = offset + 1
 		}
 		return more, err
 	}, func() error { return out.tick(every) })
-	if err != nil {
-		out.next = max(from, out.reached)
-	}
-	if limit := (*limitError)(nil); errors.As(err, &limit) {
-		limit.error = fmt.Errorf("%w; lines from offset %d on were not searched", limit.error, out.next)
-	}
-	return err
 }
 
-// patience is how long last= may search before the status is sent, so that the
-// client does not give up on it.
+// patience is how long an answer that is given whole may take until its status is sent, so
+// that the client does not give up on it.
 const patience = 10 * time.Second
 
 func (a *API) lastLines(ctx context.Context, out *rows, req request, from uint64, mem *holding) ([][]byte, error) {
@@ -180,6 +222,7 @@ type rows struct {
 	stream
 	found
 	api     *API
+	whole   bool      // nothing is given before the search has ended
 	only    bool      // nothing is told of lines that are not in the answer
 	columns string    // of rows that are no lines
 	run     *pipe.Run // nil: no pipes
@@ -195,14 +238,15 @@ type rows struct {
 
 // tick sends what waits if nothing was sent for the time given, and fails when
 // the time to search is over. No clock tells the processor time of a goroutine: what is
-// taken for it is the time in which it neither read nor waited for its turn or its client.
+// taken for it is the time in which it neither read nor waited for its turn, its client or its
+// workers, and theirs.
 func (o *rows) tick(every time.Duration) error {
 	now := time.Now()
 	searching := now.Sub(o.begun) - o.waited
 	if most := o.api.o.SearchTime; searching > most {
 		return &limitError{fmt.Errorf("this query has searched for %v, which is the limit (timeouts.query); narrow it by since and until", most)}
 	}
-	if most := o.api.o.SearchCPU; searching-o.away > most {
+	if most := o.api.o.SearchCPU; searching-o.away+o.used > most {
 		return &limitError{fmt.Errorf("this query has used the processor for %v, which is the limit (timeouts.query_cpu); narrow it by since and until, or use fewer terms", most)}
 	}
 	if o.figures != nil {
@@ -211,6 +255,9 @@ func (o *rows) tick(every time.Duration) error {
 	last := o.flushed
 	if !o.started {
 		last = o.begun
+	}
+	if !o.started && o.whole {
+		every = patience
 	}
 	if now.Sub(last) < every {
 		return nil

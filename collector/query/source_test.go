@@ -38,7 +38,9 @@ func openStore(t testing.TB, o journal.Options) *store {
 }
 
 // over returns an API over s.
-func over(s *store, o Options) (*API, error) { return newAPI(source{s.First, s.Next, s.reader}, o) }
+func over(s *store, o Options) (*API, error) {
+	return newAPI(source{s.First, s.Next, s.Span, s.reader}, o)
+}
 
 func (s *store) add(t testing.TB, lines ...string) {
 	b := journal.Batch{Lines: []byte(strings.Join(lines, "\n") + "\n"), Records: len(lines)}
@@ -61,6 +63,11 @@ func (r *storeReader) Offset() uint64 {
 		return r.held.First
 	}
 	return r.Reader.Offset()
+}
+
+func (r *storeReader) Seek(offset uint64) error {
+	r.held = nil
+	return r.Reader.Seek(offset)
 }
 
 func (r *storeReader) hold(f journal.Frame) {

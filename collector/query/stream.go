@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +24,14 @@ type stream struct {
 	started bool           // status and headers are sent
 	flushed time.Time      // when something was sent last
 	waited  time.Duration  // for the client
+
+	// A client that has not taken a piece for lendAfter.
+	lend    func()       // gives back what the answer does not need meanwhile; nil: nothing
+	reclaim func() error // takes it again
 }
+
+// lendAfter is how long a client may take for a piece until the answer lends what it has.
+const lendAfter = time.Second
 
 // setEvents sets the header of an answer that is events.
 func setEvents(w http.ResponseWriter) {
@@ -44,13 +52,23 @@ func (e *clientError) Unwrap() error { return e.err }
 
 // flush sends what is gathered, at least the headers. The server takes the
 // deadline off again when the request ends.
-func (s *stream) flush() error {
+func (s *stream) flush() (err error) {
 	begin := time.Now()
 	defer func() { s.waited += time.Since(begin) }()
 	if s.turn.Suspend() {
 		defer s.turn.Begin()
 	}
-	err := s.control.SetWriteDeadline(time.Now().Add(s.timeout))
+	if s.lend != nil {
+		lent := make(chan struct{})
+		timer := time.AfterFunc(lendAfter, func() { s.lend(); close(lent) })
+		defer func() {
+			if !timer.Stop() {
+				<-lent
+				err = cmp.Or(err, s.reclaim())
+			}
+		}()
+	}
+	err = s.control.SetWriteDeadline(time.Now().Add(s.timeout))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return &clientError{err}
 	}

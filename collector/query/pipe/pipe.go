@@ -80,6 +80,32 @@ type Pipeline struct {
 	Columns []Field // of the rows that come out
 }
 
+// Holds reports whether nothing comes out before the end: rows are counted or sorted.
+func (p *Pipeline) Holds() bool {
+	return slices.ContainsFunc(p.Stages, holds)
+}
+
+// Splits reports whether runs over parts of the lines can be merged: nothing before the stage that
+// holds rows depends on how many there were.
+func (p *Pipeline) Splits() bool {
+	for _, s := range p.Stages {
+		switch s.(type) {
+		case *Parse, *Fields:
+		default:
+			return holds(s)
+		}
+	}
+	return false
+}
+
+func holds(s Stage) bool {
+	switch s.(type) {
+	case *Stats, *Sort:
+		return true
+	}
+	return false
+}
+
 // A Run is one evaluation of a Pipeline. It is for one goroutine at a time.
 type Run struct {
 	pipeline *Pipeline

@@ -165,6 +165,7 @@ func (s *statsStep) take(grown int) error {
 
 // merge adds the groups of other, which is of the same Stats.
 func (s *statsStep) merge(other step) error {
+	const often = 256
 	o := other.(*statsStep)
 	for i := range s.Groups {
 		a, b := &s.cuts[i], &o.cuts[i]
@@ -183,7 +184,13 @@ func (s *statsStep) merge(other step) error {
 			}
 		}
 	}
+	n := 0
 	for key, from := range o.groups {
+		if n++; n%often == 0 {
+			if err := s.env.Check(); err != nil {
+				return err
+			}
+		}
 		states, grown := s.states([]byte(key))
 		for i := range states {
 			grown += states[i].merge(from[i])

@@ -1,0 +1,480 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/rollway/rollway/collector/admission"
+	"github.com/rollway/rollway/collector/query/pipe"
+)
+
+// A rangeScan searches a range of offsets by several workers. Its consumer, the goroutine of the
+// request, takes what they find in order.
+//
+//	range     from ──────────────────────────────────────────────────────► end
+//	spans     │ 0: front │ 1 │ 2 │ 3 │ not cut yet, see journal.Span
+//	worker    │    A     │ B │ A │ B │ each has a reader and takes the next span when it is done
+//	parts     │ ▤        │ ▤▤│ ▤ │   │ what was found; only the front's are taken
+//
+// For the newest lines the spans are cut from the end backwards, and the newest is the front.
+//
+//  1. A span has one worker, which puts its parts in order. Spans are begun in order.
+//  2. The consumer takes parts of the front span alone. When it has taken all, the next span is
+//     the front. So lines, figures, gaps and errors come as from one search without workers,
+//     and what lies after an early end is never counted.
+//  3. A part that waits is charged to API.memory, except up to frontBytes of the front's. The rest
+//     is at most aheadBytes. A worker that has no room waits, without its turn, until there is
+//     some or its span is the front. What is not put yet is not charged: a part for each worker.
+//  4. The front needs no memory of others and no other worker. So something moves on as long as
+//     the consumer takes parts.
+//  5. Each wait ends with stop, which the consumer calls when it wants no more and the context
+//     when it ends. The consumer returns once no worker is left.
+//  6. pause gives up all that was not taken, and the workers: the consumer begins anew where it
+//     is. Its client takes nothing for a while, and may have gone.
+//  7. A worker looks at lines in turns of the query's principal, and so does the consumer.
+type rangeScan struct {
+	api   *API
+	query *Query
+	asked bool
+	p     *admission.Principal
+	few   bool                              // one worker begins, and others after the first span
+	back  bool                              // spans are cut from the end backwards
+	fresh func(*part)                       // makes p ready for lines
+	keep  func(*part, uint64, []byte) error // adds the line at an offset; p.scanned is up to date
+	most  int                               // bytes of a part, after which it is put
+	early time.Duration                     // its age, after which it is put if the consumer waits for it
+
+	ready chan struct{} // tells the consumer that there is something to take
+	group sync.WaitGroup
+	left  offsets // what the consumer has not taken
+
+	mu      sync.Mutex
+	uncut   offsets
+	room    sync.Cond // a worker waits for memory, or to be the front; of mu
+	spans   []*span   // that were begun, the front first
+	free    []*part   // to be used again
+	held    holding   // by parts
+	workers int
+	cutAll  bool // there is no span left to cut
+	stopped bool
+	paused  bool
+	failure any // a worker has panicked
+}
+
+// offsets are those from one to before another.
+type offsets struct{ from, to uint64 }
+
+const (
+	frontBytes = 2 * streamBuffer // of the front's parts, after which its worker waits
+	aheadBytes = 4 << 20          // of the parts of all other spans
+)
+
+// span is guarded by rangeScan.mu, except its offsets, which stay.
+type span struct {
+	offsets
+	parts []*part // that wait, in order
+	bytes int     // of them
+	done  bool    // there are no more
+	err   error   // that ended the search
+}
+
+// part is what a worker has made of lines that it has found, and figures of what was searched
+// for them. Which of the fields is used depends on the scan.
+type part struct {
+	found
+	span    offsets
+	bytes   int // that it takes
+	charged int // of them
+
+	lines  []byte    // all
+	hits   []hit     // of lines
+	newest newest    // lines
+	run    *pipe.Run // that has taken the lines
+}
+
+// hit is a line in a part.
+type hit struct {
+	offset  uint64
+	end     int    // in lines
+	scanned uint64 // of the part, up to this line
+}
+
+// newScan returns a scan of [from, end) in ascending order, or with back from its end on.
+func (a *API) newScan(q *Query, from, end uint64, back bool, f *found) *rangeScan {
+	s := &rangeScan{api: a, query: q, asked: f.asked, few: f.few, back: back, p: cmp.Or(f.p, a.nobody), ready: make(chan struct{}, 1)}
+	s.room.L = &s.mu
+	s.held = holding{memory: a.memory, p: s.p}
+	s.left = offsets{from, end}
+	s.uncut = s.left
+	return s
+}
+
+// cutLocked returns the next span, or nil.
+func (s *rangeScan) cutLocked() *span {
+	o := s.uncut
+	if o.from >= o.to {
+		return nil
+	}
+	minimum, maximum := s.query.TimeRange()
+	if s.back {
+		first, _ := s.api.src.span(o.to-1, minimum, maximum)
+		o.from = max(o.from, first)
+		s.uncut.to = o.from
+	} else {
+		_, end := s.api.src.span(o.from, minimum, maximum)
+		o.to = min(o.to, end)
+		s.uncut.from = o.to
+	}
+	return &span{offsets: o}
+}
+
+// run has the workers search, and gives take each part in order until it returns false.
+// Meanwhile it calls tick at least every flushEvery. take adds the figures to f.
+func (s *rangeScan) run(ctx context.Context, f *found, take func(*part) (more bool, err error), tick func() error) error {
+	stop := context.AfterFunc(ctx, s.stop)
+	f.scan = s
+	defer func() {
+		stop()
+		s.stop()
+		s.group.Wait()
+		s.held.release()
+		f.scan = nil
+	}()
+	s.start()
+	timer := time.NewTimer(flushEvery)
+	defer timer.Stop()
+	for {
+		if err := cmp.Or(context.Cause(s.api.ctx), context.Cause(ctx)); err != nil {
+			return err
+		}
+		f.wait(s.resume)
+		p, end, err := s.next()
+		switch {
+		case p != nil:
+			if f.at != nil {
+				f.wait(f.at.Begin)
+			}
+			more, err := take(p)
+			if s.back {
+				s.left.to = p.span.from
+			} else {
+				s.left.from = p.reached
+			}
+			if err == nil && more {
+				err = tick()
+			}
+			if f.at != nil {
+				f.at.End()
+			}
+			if err != nil || !more {
+				return err
+			}
+		case end:
+			return err
+		default:
+			timer.Reset(flushEvery)
+			f.wait(func() {
+				select {
+				case <-s.ready:
+				case <-timer.C:
+				case <-ctx.Done():
+				}
+			})
+			if err := tick(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// add adds the figures of what was searched after f.
+func (a *API) add(f, p *found) {
+	a.stats.scanned.Add(p.scanned)
+	a.stats.matched.Add(p.matched)
+	f.scanned += p.scanned
+	f.matched += p.matched
+	f.missing += p.missing
+	f.gap = cmp.Or(f.gap, p.gap)
+	f.damaged = f.damaged || p.damaged
+	f.after = max(f.after, p.after)
+	f.own = max(f.own, p.own)
+	f.reached = p.reached
+	f.used += p.used
+}
+
+// next returns the next part, or nil; end: there are no more, with the error that ended the
+// search.
+func (s *rangeScan) next() (p *part, end bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure != nil {
+		panic(s.failure)
+	}
+	for len(s.spans) > 0 {
+		front := s.spans[0]
+		if len(front.parts) > 0 {
+			p = front.parts[0]
+			front.parts = front.parts[1:]
+			front.bytes -= p.bytes
+			_ = s.held.take(-p.charged)
+			p.charged = 0
+			s.room.Broadcast()
+			return p, false, nil
+		}
+		if !front.done || front.err != nil {
+			return nil, front.err != nil, front.err
+		}
+		s.spans = s.spans[1:]
+		s.room.Broadcast()
+	}
+	return nil, s.cutAll, nil
+}
+
+// stop ends all workers and waits.
+func (s *rangeScan) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	s.room.Broadcast()
+}
+
+// tell wakes the consumer.
+func (s *rangeScan) tell() {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// pause ends all workers and gives back what waits, until resume. Any goroutine may call it.
+func (s *rangeScan) pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped, s.paused = true, true
+	for _, sp := range s.spans {
+		sp.parts = nil
+	}
+	_ = s.held.take(-int(s.held.n))
+	s.room.Broadcast()
+}
+
+// resume begins anew with what the consumer has not taken, after a pause.
+func (s *rangeScan) resume() {
+	s.mu.Lock()
+	paused := s.paused
+	s.mu.Unlock()
+	if !paused {
+		return
+	}
+	s.group.Wait()
+	s.mu.Lock()
+	s.spans, s.free, s.uncut = nil, nil, s.left
+	s.stopped, s.paused, s.cutAll = false, false, false
+	s.mu.Unlock()
+	s.start()
+}
+
+// start starts the first workers.
+func (s *rangeScan) start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.startLocked()
+	if !s.few {
+		s.startAllLocked()
+	}
+}
+
+// startLocked starts a worker, if another one may find work.
+func (s *rangeScan) startLocked() {
+	if s.workers < runtime.GOMAXPROCS(0) && !s.stopped && !s.cutAll {
+		s.workers++
+		s.group.Add(1)
+		go s.work()
+	}
+}
+
+func (s *rangeScan) startAllLocked() {
+	for range runtime.GOMAXPROCS(0) {
+		s.startLocked()
+	}
+}
+
+// begin returns the next span of a worker, or nil.
+func (s *rangeScan) begin(first bool) *span {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped || s.cutAll {
+		return nil
+	}
+	sp := s.cutLocked()
+	if sp == nil {
+		s.cutAll = true
+		s.tell()
+		return nil
+	}
+	s.spans = append(s.spans, sp)
+	if !first {
+		s.startAllLocked()
+	}
+	return sp
+}
+
+// newPart returns an empty part.
+func (s *rangeScan) newPart() *part {
+	s.mu.Lock()
+	p := new(part)
+	if n := len(s.free); n > 0 {
+		p, s.free = s.free[n-1], s.free[:n-1]
+	}
+	s.mu.Unlock()
+	s.fresh(p)
+	return p
+}
+
+// recycle has p used again.
+func (s *rangeScan) recycle(p *part) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, p)
+}
+
+// errStopped ends the search of a worker.
+var errStopped = errors.New("the search was stopped")
+
+// work searches spans until there is none left.
+func (s *rangeScan) work() {
+	defer s.group.Done()
+	w := worker{rangeScan: s}
+	w.turn.Use(s.api.o.Admission.CPU, s.p)
+	defer w.leave()
+	for first := true; ; first = false {
+		if w.span = s.begin(first); w.span == nil {
+			return
+		}
+		err := w.search()
+		if err == errStopped || w.put(true, err) != nil || err != nil {
+			return
+		}
+	}
+}
+
+// A worker searches one span after the other.
+type worker struct {
+	*rangeScan
+	reader reader
+	turn   admission.Turn
+	span   *span
+
+	part  *part // not put yet
+	found found // since it was begun
+	begun time.Time
+}
+
+// leave ends the worker. Its panic is the consumer's.
+func (w *worker) leave() {
+	what := recover()
+	w.turn.End()
+	if w.reader != nil {
+		w.reader.Close() // only read from: there is nothing that Close could lose
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.workers--
+	if what != nil {
+		w.failure = fmt.Sprintf("%v\n%s", what, debug.Stack())
+		w.tell()
+	}
+}
+
+// search searches the span.
+func (w *worker) search() error {
+	if w.reader == nil {
+		w.reader = w.api.src.newReader(w.span.from)
+		w.query.configure(w.reader)
+	} else if err := w.reader.Seek(w.span.from); err != nil {
+		return err
+	}
+	w.beginPart(w.span.from)
+	return w.api.search(w.reader, w.query, w.span.to, &w.found, w.take, w.tick)
+}
+
+func (w *worker) beginPart(reached uint64) {
+	w.part, w.begun = w.newPart(), time.Now()
+	w.found = found{asked: w.asked, at: &w.turn, reached: reached}
+}
+
+// take adds a line to the part.
+func (w *worker) take(offset uint64, line []byte) (bool, error) {
+	w.part.scanned = w.found.scanned
+	if err := w.keep(w.part, offset, line); err != nil || w.part.bytes < w.most {
+		return true, err
+	}
+	w.found.reached = offset + 1
+	return true, w.put(false, nil)
+}
+
+// tick puts the part if the consumer waits for it.
+func (w *worker) tick() error {
+	w.mu.Lock()
+	stopped, wanted := w.stopped, time.Since(w.begun) >= w.early && w.spans[0] == w.span && len(w.span.parts) == 0
+	w.mu.Unlock()
+	switch {
+	case stopped:
+		return errStopped
+	case wanted:
+		return w.put(false, nil)
+	}
+	return nil
+}
+
+// put puts the part, once there is room for it, and begins another. With done it is the last
+// of the span; err is what has ended the search.
+func (w *worker) put(done bool, err error) error {
+	p := w.part
+	w.found.used = time.Since(w.begun) - w.found.away
+	p.found, p.span = w.found, w.span.offsets
+	held := false
+	w.mu.Lock()
+	for !w.roomLocked() {
+		held = w.turn.Suspend() || held
+		w.room.Wait()
+	}
+	stopped := w.stopped
+	w.span.parts = append(w.span.parts, p)
+	w.span.bytes += p.bytes
+	w.span.done, w.span.err = done, err
+	w.mu.Unlock()
+	w.tell()
+	if held {
+		w.turn.Begin()
+	}
+	switch {
+	case stopped:
+		return errStopped
+	case !done:
+		w.beginPart(p.reached)
+	}
+	return nil
+}
+
+// roomLocked reports whether the part may be put, and takes the memory for it.
+func (w *worker) roomLocked() bool {
+	if w.stopped {
+		return true
+	}
+	if w.spans[0] == w.span {
+		return w.span.bytes < frontBytes
+	}
+	size := w.part.bytes
+	if w.held.n+int64(size) > aheadBytes || w.held.take(size) != nil {
+		return false
+	}
+	w.part.charged = size
+	return true
+}
