@@ -98,13 +98,20 @@ type texts struct {
 	variables [][]values // of each template and hole
 }
 
+// index returns which of the strings value i is.
+func (v *values) index(i int) int {
+	switch v.form {
+	case formConstant:
+		return 0
+	case formDictionary:
+		return int(v.indexes[i])
+	}
+	return i
+}
+
 // append appends value i.
 func (v *values) append(dst []byte, i int) []byte {
 	switch v.form {
-	case formConstant:
-		return append(dst, v.text...)
-	case formDictionary:
-		return append(dst, v.string(int(v.indexes[i]))...)
 	case formDecimal:
 		return appendDecimal(dst, v.ints[i], v.digits)
 	case formDigits:
@@ -120,7 +127,7 @@ func (v *values) append(dst []byte, i int) []byte {
 	case formTexts:
 		return v.texts.append(dst, i)
 	}
-	return append(dst, v.string(i)...)
+	return append(dst, v.string(v.index(i))...)
 }
 
 func appendHex(dst, data []byte) []byte {

@@ -34,7 +34,8 @@
 //	  6 hexadecimal digits: their number, which is even; a stream, two digits a byte
 //	  7 texts: number of templates, the templates in form 1; integers, the index of the
 //	    template of each value, plus 1; columns without a length: the values of index 0,
-//	    then of each template and hole its values
+//	    then of each template and hole its values. A hole has a run of ASCII
+//	    letters and digits, with a digit; next to a letter in the template, digits alone
 //
 //	Integers
 //	  1 byte: w + 16 * d + 32 * s, where w is their width in bytes, d is 1 if all but the

@@ -3,6 +3,7 @@ package columns
 import (
 	"bytes"
 	"math/bits"
+	"slices"
 )
 
 // Rows is a set of rows of a block: row i is bit i%64 of word i/64.
@@ -51,6 +52,11 @@ type Matcher struct {
 
 func (m *Matcher) matches(value []byte) bool { return m.Match == nil || m.Match(value) }
 
+// has reports whether a value has one of Any.
+func (m *Matcher) has(value []byte) bool {
+	return slices.ContainsFunc(m.Any, func(any []byte) bool { return bytes.Contains(value, any) })
+}
+
 // Rows returns an empty set for the rows of the block.
 func (b *Block) Rows() Rows { return newRows(len(b.rows)) }
 
@@ -70,42 +76,51 @@ func (b *Block) Find(out Rows, matcher func(path string) *Matcher) error {
 		if c.n == 0 {
 			continue
 		}
-		if !b.read(c) || !b.write(c) {
+		if !b.read(c) {
 			return ErrDamaged
 		}
-		if c.form != formConstant || m.matches(c.text) {
-			b.find(out, i, m)
+		hits := b.find(&c.values, c.n, m)
+		if b.bad {
+			return ErrDamaged
+		}
+		if hits.Len() > 0 {
+			b.rowsOf(out, i, hits)
 		}
 	}
 	return nil
 }
 
-// write writes the values of a column as strings; false: they are damaged.
-func (b *Block) write(c *column) bool {
-	if c.ends != nil {
-		return true
+// find returns which of the n values match, by their index.
+func (b *Block) find(v *values, n int, m *Matcher) Rows {
+	if v.form == formTexts && len(m.Any) > 0 {
+		return b.findTexts(v.texts, m)
 	}
-	v := values{form: formStrings, ends: make([]int, c.n)}
-	for i := range v.ends {
-		v.text = c.append(v.text, i)
-		if v.ends[i] = len(v.text); len(v.text) > b.size {
-			return false
-		}
-	}
-	c.values = v
-	return true
+	b.write(v, n)
+	hits := newRows(len(v.ends))
+	v.findStrings(hits, m)
+	return hits
 }
 
-// find is Find for a column that was read.
-func (b *Block) find(out Rows, column int, m *Matcher) {
-	c := &b.columns[column]
-	var hits Rows // the strings that match; nil: all
-	if c.form != formConstant {
-		hits = newRows(len(c.ends))
-		if c.findStrings(hits, m); hits.Len() == 0 {
-			return
+// write writes the n values as strings.
+func (b *Block) write(v *values, n int) {
+	if v.ends != nil {
+		return
+	}
+	s := values{form: formStrings, ends: make([]int, n)}
+	for i := range s.ends {
+		s.text = v.append(s.text, i)
+		if s.ends[i] = len(s.text); len(s.text) > b.size {
+			b.bad = true
+			s.ends = nil
+			break
 		}
 	}
+	*v = s
+}
+
+// rowsOf adds the rows that have the values hits of a column to out.
+func (b *Block) rowsOf(out Rows, column int, hits Rows) {
+	c := &b.columns[column]
 	value := 0
 	for i, shape := range b.rows {
 		if !b.shapes[shape].has(column) {
@@ -114,11 +129,7 @@ func (b *Block) find(out Rows, column int, m *Matcher) {
 		if value == c.n { // damaged: AppendRows will tell
 			return
 		}
-		at := value
-		if c.form == formDictionary {
-			at = int(c.indexes[value])
-		}
-		if hits == nil || hits.has(at) {
+		if hits.has(c.index(value)) {
 			out.add(i)
 		}
 		value++

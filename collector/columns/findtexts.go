@@ -1,0 +1,137 @@
+package columns
+
+import "bytes"
+
+// findTexts returns which texts match. It joins the pieces and variables of a text only if
+// they may have one of m.Any.
+func (b *Block) findTexts(t *texts, m *Matcher) Rows {
+	out := newRows(len(t.templates))
+	counts := make([]int, len(t.pieces))
+	for _, template := range t.templates {
+		counts[template]++
+	}
+	may := make([]func(rank int) bool, len(t.pieces)) // of each template, which of its texts; nil: none
+	for template := range may {
+		if counts[template] > 0 {
+			may[template] = b.mayHave(t, template, counts[template], m.Any)
+		}
+	}
+	var text []byte
+	for i, template := range t.templates {
+		if may[template] == nil || !may[template](t.rank[i]) {
+			continue
+		}
+		if text = t.append(text[:0], i); m.has(text) && m.matches(text) {
+			out.add(i)
+		}
+	}
+	return out
+}
+
+// mayHave returns which of the n texts of a template may have one of the strings; nil: none.
+func (b *Block) mayHave(t *texts, template, n int, any [][]byte) func(rank int) bool {
+	variables, pieces := t.variables[template], t.pieces[template]
+	if template == 0 {
+		hits := b.find(&variables[0], n, &Matcher{Any: any})
+		return func(rank int) bool { return hits.has(variables[0].index(rank)) }
+	}
+	hits := make([]Rows, len(variables)) // of each hole; nil: none
+	found := false
+	for _, s := range any {
+		if inPieces(pieces, s) {
+			return func(int) bool { return true }
+		}
+		for h := range variables {
+			v := &variables[h]
+			if leading(s, isDigits(pieces, h)) < len(s) || v.form == formHex && !isHex(s) || (v.form == formDecimal || v.form == formDigits) && leading(s, true) < len(s) {
+				continue
+			}
+			in := b.find(v, n, &Matcher{Any: [][]byte{s}})
+			if hits[h] == nil {
+				hits[h] = in
+			} else {
+				hits[h].Add(in)
+			}
+			found = found || in.Len() > 0
+		}
+	}
+	if !found {
+		return nil
+	}
+	return func(rank int) bool {
+		for h := range variables {
+			if hits[h] != nil && hits[h].has(variables[h].index(rank)) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// inPieces reports whether a text of these pieces may have s, other than inside of one
+// variable.
+func inPieces(pieces [][]byte, s []byte) bool {
+	for p := range pieces {
+		for at := range pieces[p] {
+			if pieces[p][at] == s[0] && follows(pieces[p:], at, s) {
+				return true
+			}
+		}
+		if p+1 == len(pieces) {
+			break
+		}
+		if n := leading(s, isDigits(pieces, p)); 0 < n && n < len(s) && follows(pieces[p+1:], 0, s[n:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// follows reports whether s may be at byte at of the first piece, and in what follows it. A
+// variable takes all letters and digits that it can: none of those come after it.
+func follows(pieces [][]byte, at int, s []byte) bool {
+	for p := 0; ; p++ {
+		piece := pieces[p][at:]
+		if n := min(len(piece), len(s)); !bytes.Equal(piece[:n], s[:n]) {
+			return false
+		} else if s = s[n:]; len(s) == 0 {
+			return true
+		}
+		if p+1 == len(pieces) {
+			return false
+		}
+		n := leading(s, isDigits(pieces, p))
+		if n == 0 {
+			return false
+		}
+		if s, at = s[n:], 0; len(s) == 0 {
+			return true
+		}
+	}
+}
+
+// isDigits reports whether the variable after piece p has digits alone: a letter is next to
+// it. Others have letters and digits; see cutter.cut.
+func isDigits(pieces [][]byte, p int) bool {
+	before, after := pieces[p], pieces[p+1]
+	return len(before) > 0 && kinds[before[len(before)-1]] != 0 || len(after) > 0 && kinds[after[0]] != 0
+}
+
+// leading returns how many of the first bytes of s are digits, or letters and digits.
+func leading(s []byte, digits bool) int {
+	for i, c := range s {
+		if kinds[c] == 0 || digits && kinds[c] != 1 {
+			return i
+		}
+	}
+	return len(s)
+}
+
+func isHex(s []byte) bool {
+	for _, c := range s {
+		if c-'0' > 9 && c-'a' > 5 {
+			return false
+		}
+	}
+	return true
+}
