@@ -347,7 +347,7 @@ func (j *Journal) writeOn(c candidate, f disk.File, sc *scanned, s *segment, las
 	// longer than all the rest.
 	s.synced, s.named = s.first, false
 	j.addSegment(s)
-	s.file = f
+	s.file, s.tail = f, s.tailOf(f)
 	j.syncer.dirty = append(j.syncer.dirty, s)
 	if last && s.size < j.o.SegmentBytes && (good == c.size || s.end == s.first) {
 		j.writer.seg = s

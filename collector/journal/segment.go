@@ -178,6 +178,7 @@ func (j *Journal) createSegment(first uint64) (*segment, error) {
 		size: segmentHeaderSize, end: first, synced: first, written: now,
 		marks: make(marks, 0, min(j.o.SegmentBytes/markStep+1, 4096)),
 	}
+	s.tail = s.tailOf(f)
 	j.mu.Lock()
 	j.segs = append(j.segs, s)
 	j.syncer.dirty = append(j.syncer.dirty, s)

@@ -17,11 +17,18 @@ import (
 // a file without an error.
 var ErrTakenAway = errors.New("taken away from the journal")
 
-// tail is the last bytes of the frames in a file. Who cuts the file takes them away, also if
-// it is filled up again before anybody looks at its size.
+// tail is the last bytes of a file: of its frames, or of its header if it has none. Who cuts the
+// file takes them away, also if it is filled up again before anybody looks at its size.
 type tail struct {
-	bytes [32]byte // fewer than a frame has
+	bytes [32]byte // fewer than a frame or a header has
 	known bool
+}
+
+// tailOf reads the tail of the file of s.
+func (s *segment) tailOf(file disk.File) (t tail) {
+	_, err := file.ReadAt(t.bytes[:], s.size-int64(len(t.bytes)))
+	t.known = err == nil
+	return t
 }
 
 // errRefilled says that a file has lost bytes for good.

@@ -192,6 +192,48 @@ func TestRefilledWhileWritten(t *testing.T) {
 	}
 }
 
+// A process that goes on with the file of an earlier one knows how that ended, and a file without
+// records how its header did.
+func TestRefilledBeforeWritten(t *testing.T) {
+	for _, records := range []int{0, 4} {
+		t.Run(fmt.Sprint(records), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // in which no second passes
+				dir := t.TempDir()
+				j := mustOpen(t, dir, Options{})
+				mustAppend(t, j, synced(0, 4))
+				testkit.OK(t, j.Close())
+				path := filepath.Join(dir, segmentName(0, extOpen))
+				if records == 0 {
+					testkit.OK(t, os.Truncate(path, segmentHeaderSize)) // as a process that was killed leaves it
+				}
+				var found []Finding
+				j = mustOpen(t, dir, Options{OnFinding: func(f Finding) { found = append(found, f) }})
+				found = found[:0]
+				info, err := os.Stat(filepath.Join(dir, segmentName(j.Next(), extOpen)))
+				if records > 0 {
+					info, err = os.Stat(path)
+				}
+				testkit.OK(t, err)
+				path = filepath.Join(dir, info.Name())
+				synctest.Wait() // the maintenance of the start
+				testkit.OK(t, errors.Join(os.Truncate(path, 0), os.Truncate(path, info.Size())))
+				first := j.Next()
+				if _, err := j.Append(t.Context(), synced(4, 1)); !errors.Is(err, ErrTakenAway) {
+					t.Fatalf("the next batch: %v", err)
+				}
+				testkit.OK(t, j.Check())
+				if len(found) != 1 || found[0].Kind != recordlog.Damaged {
+					t.Errorf("findings %v", found)
+				}
+				if next := mustAppend(t, j, synced(5, 1)); next != first+1 {
+					t.Errorf("the next offset is %d, was %d", next, first)
+				}
+				testkit.OK(t, j.Close())
+			})
+		})
+	}
+}
+
 // A file that others cut has lost lines: that is reported, and later ones go to a new segment.
 func TestCutWhileWritten(t *testing.T) {
 	dir := t.TempDir()
