@@ -74,6 +74,8 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		{"- name: a\n  secret: \"" + one + "\"\n  secret_sha256: abc", "either secret or secret_sha256"},
 		{"- name: a b\n  secret: \"" + one + "\"", "letters, digits"},
 		{"- name: a\n  name: b\n  secret: \"" + one + "\"", "given twice"},
+		{"- name: a\n  secret: \"" + one + "\"\n---\n- name: b\n  secret: \"" + two + "\"", "f:3: a second document"},
+		{"- name: a\n  secret: \"" + one + "\"\n---\n]", "f: a second document"},
 		{"- name: a\n  secret: \"" + one + "\"\n- name: a\n  secret: \"" + two + "\"", "a is taken in line 1"},
 		{"- name: a\n  secret: \"" + one + "\"\n- name: b\n  secret: \"" + one + "\"", "tokens a and b have the same"},
 		{"- name: a\n  secret: \"" + one + "\"\n  may: delete", "write or read is wanted"},

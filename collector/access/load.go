@@ -91,6 +91,11 @@ func (l *loader) document(text []byte) {
 		l.errors = append(l.errors, &config.Error{File: l.file, Message: "there are no tokens in it: nobody could do anything; leave access.tokens out to let everybody in"})
 		return
 	}
+	var more yaml.Node
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		l.errors = append(l.errors, &config.Error{File: l.file, Line: more.Line, Message: "a second document begins, or the text after the tokens is not valid YAML: a file contains one list"})
+		return
+	}
 	list := doc.Content[0]
 	if list.Kind != yaml.SequenceNode || len(list.Content) == 0 {
 		l.fail(list, "", "a list of tokens is wanted, each as in \"- name: checkout\" with more keys below it")
