@@ -193,7 +193,7 @@ func (c *conn) judge(p []byte, background bool) *refusal {
 			return noProxy
 		}
 		// What net/http keeps of an HTTP/2 header is bounded by its text.
-		c.header.ignored = bytes.HasPrefix(p, http2)
+		c.header.ignored = bytes.HasPrefix(p, http2Begin)
 	}
 	if c.header.ignored {
 		return nil
@@ -210,8 +210,8 @@ func (c *conn) judge(p []byte, background bool) *refusal {
 	return nil
 }
 
-// http2 begins a connection that speaks HTTP/2 without TLS.
-var http2 = []byte("PRI ")
+// http2Begin begins a connection that speaks HTTP/2 without TLS.
+var http2Begin = []byte("PRI ")
 
 // farewell bounds how long a refused connection may take to read its answer.
 const farewell = 100 * time.Millisecond

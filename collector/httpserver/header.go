@@ -174,6 +174,31 @@ func (c *conn) headerRead(r *http.Request) (held int64, ok bool) {
 	return 0, c.acquireLocked(want)
 }
 
+// A streamWriter answers a request of HTTP/2.
+type streamWriter struct {
+	http.ResponseWriter
+	written bool // a part of the body
+}
+
+// Write implements http.ResponseWriter.
+func (w *streamWriter) Write(p []byte) (int, error) {
+	w.written = true
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *streamWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// end forgets what has come of the body of r and was not read, and waits until the peer has taken
+// what was written: it may have a window of 0. net/http would wait too, but then nobody would know
+// what the request takes.
+func (w *streamWriter) end(r *http.Request) {
+	r.Body.Close()
+	if w.written {
+		http.NewResponseController(w.ResponseWriter).Flush() // fails at the deadline, or if the client is gone
+	}
+}
+
 // streamEnded ends a request of HTTP/2 that holds held bytes.
 func (c *conn) streamEnded(held int64) {
 	c.streams.Add(-1)
@@ -203,5 +228,8 @@ func refuse(w http.ResponseWriter, r *http.Request, why string) {
 		h.Set("Connection", "close")
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
+	if r.ProtoMajor >= 2 { // a body may have to wait for the peer
+		return
+	}
 	json.NewEncoder(w).Encode(map[string]string{"error": why}) // fails if the client is gone
 }

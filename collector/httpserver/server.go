@@ -76,6 +76,7 @@ func New(o Options) *Server {
 		ErrorLog:          log.New(&errorLog{s}, "", 0),
 		TLSConfig:         o.TLS,
 		Protocols:         new(http.Protocols),
+		HTTP2:             &http.HTTP2Config{WriteByteTimeout: o.WriteTimeout},
 		ConnContext:       withConn,
 		ConnState:         stateChanged,
 	}
@@ -180,7 +181,13 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, headerMemory)
 		return
 	}
-	s.o.Handler.ServeHTTP(w, r)
+	if r.ProtoMajor == 1 {
+		s.o.Handler.ServeHTTP(w, r)
+		return
+	}
+	stream := &streamWriter{ResponseWriter: w}
+	s.o.Handler.ServeHTTP(stream, r)
+	stream.end(r)
 }
 
 // Linger accepts no more connections, tells clients with each answer that their

@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"io"
 	"log"
@@ -12,7 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
 	"github.com/rollway/rollway/collector/admission"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 var silent = log.New(io.Discard, "", 0)
@@ -381,6 +386,58 @@ func TestDate(t *testing.T) {
 	s.setDate(time.Unix(1e9, 0))
 	if got := (*s.date.Load())[0]; got != "Sun, 09 Sep 2001 01:46:40 GMT" {
 		t.Errorf("Date %q", got)
+	}
+}
+
+// An answer that the peer does not take counts for as long as it waits. A refusal has no body,
+// which would wait too.
+func TestUntakenAnswersCount(t *testing.T) {
+	const at = 200
+	s := newServer(t, Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") })})
+	headers := s.o.Admission.Resource(admission.Headers)
+	headers.SetLimit(1 << 20)
+	c, err := net.Dial("tcp", serve(t, s))
+	testkit.OK(t, err)
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Minute))
+	_, err = io.WriteString(c, http2.ClientPreface)
+	testkit.OK(t, err)
+	f := http2.NewFramer(c, c)
+	testkit.OK(t, f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
+	var head bytes.Buffer
+	enc := hpack.NewEncoder(&head)
+	for n := range uint32(at) {
+		head.Reset()
+		for _, h := range []string{":method=POST", ":scheme=http", ":authority=localhost", ":path=/"} {
+			name, value, _ := strings.Cut(h, "=")
+			enc.WriteField(hpack.HeaderField{Name: name, Value: value})
+		}
+		testkit.OK(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n + 1, BlockFragment: head.Bytes(), EndHeaders: true}))
+	}
+	waiting, refused := 0, 0
+	read := func() http2.Frame {
+		frame, err := f.ReadFrame()
+		testkit.OK(t, err)
+		return frame
+	}
+	for waiting+refused < at {
+		if h, is := read().(*http2.HeadersFrame); is && h.StreamEnded() {
+			refused++
+		} else if is {
+			waiting++
+		}
+	}
+	if used := headers.Used(); used < int64(waiting-1)*streamMemory || waiting > 80 || waiting < 40 {
+		t.Errorf("%d answers that wait take %d bytes", waiting, used)
+	}
+	testkit.OK(t, f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 100}))
+	for waiting > 0 {
+		if d, is := read().(*http2.DataFrame); is && d.StreamEnded() {
+			waiting--
+		}
+	}
+	for headers.Used() > 0 { // the last handler returns
+		time.Sleep(time.Millisecond)
 	}
 }
 

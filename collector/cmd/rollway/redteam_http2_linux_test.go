@@ -280,6 +280,16 @@ func http2Assaults(zeros []byte) map[string]func() *assault {
 				return nil
 			}))
 		},
+		"answers whose window stays 0, to long headers": func() *assault {
+			return asH2(200, true, []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 0}}, hold(func(h *h2) error {
+				for n := range 250 {
+					if err := h.open(h.headers("POST", "/nowhere", "x-long", strings.Repeat(fmt.Sprintf("%08d", n), 1500)), true, true); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+		},
 		"250 streams a connection without a body": func() *assault {
 			return asH2(60, false, nil, hold(func(h *h2) error {
 				for range 250 {
