@@ -313,7 +313,7 @@ func (c *candidate) read(fsys disk.FS, dir string, limit uint64, maxKeys int) (s
 		err = sc.Err
 	}
 	if err == nil && sc.Footer != nil && len(sc.Damage()) == 0 {
-		sc.sections = sc.Footer.Check(f, c.name())
+		sc.sections, err = sc.Footer.Check(f, c.name())
 	}
 	return sc, err
 }

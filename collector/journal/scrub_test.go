@@ -1,10 +1,12 @@
 package journal
 
 import (
+	"bytes"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/testkit"
 )
@@ -69,6 +71,29 @@ func TestScrubGoesOn(t *testing.T) {
 		}
 		if !damaged {
 			t.Error("the last segment was never read")
+		}
+	})
+}
+
+// A process that ends while it reads a segment has not found it damaged.
+func TestScrubEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := disktest.NewMem()
+		j, err := Open("/j", Options{Disk: mem, SegmentBytes: 3 << 20})
+		testkit.OK(t, err)
+		line := append(bytes.Repeat([]byte("x"), 500_000), '\n')
+		for range 10 {
+			mustAppend(t, j, Batch{Lines: line, Records: 1, MaxTime: 1})
+		}
+		testkit.OK(t, j.Close())
+		read := false
+		for after := time.Duration(0); !read; after += 50 * time.Millisecond {
+			j, err := Open("/j", Options{Disk: mem, Scrub: time.Hour, OnFinding: func(f Finding) { t.Errorf("after %v: %v", after, f) }})
+			testkit.OK(t, err)
+			time.Sleep(after)
+			synctest.Wait()
+			read = j.Stats().ScrubbedSegments > 0
+			testkit.OK(t, j.Close())
 		}
 	})
 }

@@ -89,8 +89,8 @@ func (r *Report) segment(f disk.File, path string) error {
 	r.End, r.Records, r.Frames, r.Sealed = s.End, s.Records, s.Frames, s.Footer != nil
 	name := filepath.Base(path)
 	r.Findings = s.Findings(name, filepath.Ext(path) != ".seg")
-	if len(r.Findings) == 0 && s.Footer != nil {
-		r.Findings = s.Footer.Check(f, name)
+	if len(r.Findings) == 0 && s.Footer != nil && s.Err == nil {
+		r.Findings, s.Err = s.Footer.Check(f, name)
 	}
 	return s.Err
 }
@@ -128,18 +128,19 @@ func (r *Report) small(f disk.File, path string) error {
 }
 
 // Check compares the sections of a segment with their checksums. name is the file's name in
-// its folder.
-func (f *Footer) Check(file io.ReaderAt, name string) (list []Finding) {
+// its folder. The error is of reading.
+func (f *Footer) Check(file io.ReaderAt, name string) (list []Finding, err error) {
 	for _, s := range f.Sections {
-		sum, err := checksumAt(file, s.Pos, s.Len)
-		if err != nil {
-			return append(list, Finding{Kind: Damaged, File: name, Pos: s.Pos, Bytes: s.Len, Detail: err.Error()})
-		}
-		if sum != s.Sum {
+		switch sum, err := checksumAt(file, s.Pos, s.Len); {
+		case err == io.EOF:
+			list = append(list, Finding{Kind: Damaged, File: name, Pos: s.Pos, Bytes: s.Len, Detail: "the file ends within it"})
+		case err != nil:
+			return list, err
+		case sum != s.Sum:
 			list = append(list, Finding{Kind: Damaged, File: name, Pos: s.Pos, Bytes: s.Len, Detail: fmt.Sprintf("section %d has another checksum than the footer says", s.Kind)})
 		}
 	}
-	return list
+	return list, nil
 }
 
 // checksumAt returns the checksum of n bytes of a file. The error is io.EOF if it ends before.

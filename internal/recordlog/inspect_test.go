@@ -77,7 +77,7 @@ func TestInspect(t *testing.T) {
 	foot, err := ReadFooter(bytes.NewReader(b), "", int64(len(b)))
 	testkit.OK(t, err)
 	foot.Sections[0].Sum++
-	if list := foot.Check(bytes.NewReader(b), "a"); len(list) != 1 || !strings.Contains(list[0].Detail, "section 1 has another checksum") {
+	if list, err := foot.Check(bytes.NewReader(b), "a"); err != nil || len(list) != 1 || !strings.Contains(list[0].Detail, "section 1 has another checksum") {
 		t.Errorf("%v", list)
 	}
 }
