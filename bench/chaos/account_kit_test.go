@@ -62,16 +62,17 @@ func (a *account) acked() int {
 	return a.confirmed
 }
 
-// message is the text of an event. Now and then it is long, so that a write of
-// it takes a while.
+// message is the text of an event, which hardly can be packed. Now and then it is long, so that
+// a write of it takes a while.
 func message(dst []byte, number, index int) []byte {
 	size := 60 + (number*7+index*13)%200
 	if number%61 == 0 && index == 0 {
 		size = 150_000
 	}
 	dst = fmt.Appendf(dst, "r %d %d ", number, index)
-	for i := range size {
-		dst = append(dst, 'a'+byte((number+index+i)%26))
+	for x := uint32(number*maxEvents + index); size > 0; size-- {
+		x = x*1664525 + 1013904223
+		dst = append(dst, 'a'+byte(x>>24)%26)
 	}
 	return dst
 }
@@ -87,19 +88,30 @@ func body(number int) []byte {
 	return b
 }
 
+// A view says whose lines are looked up, and which of them the journal may have deleted.
+type view struct {
+	tenant   string // empty: all lines
+	retained bool   // the oldest lines of the journal may be gone
+	dropped  bool   // any line may be
+}
+
 // lookUp reads the journal in dir and adds to t what is wrong with it by the
 // account as it was when before was taken. answered says that nothing may be
-// stored that is not acknowledged, retained that the journal's oldest lines may be gone.
-func lookUp(t *Try, dir string, before []request, answered, retained bool) error {
+// stored that is not acknowledged.
+func lookUp(t *Try, dir string, before []request, answered bool, v view) error {
 	found := make([][maxEvents]uint8, len(before))
 	stored, text := 0, []byte(nil)
-	low, begun := uint64(0), !retained
+	low, begun := uint64(0), !v.retained
 	err := journal.EachFrame(dir, 0, func(f journal.Frame) error {
 		offset := f.First
 		if !begun {
 			low, begun = offset, true
 		}
 		for line := range bytes.Lines(f.Lines) {
+			if v.tenant != "" && string(journal.TenantOf(line)) != v.tenant {
+				offset++
+				continue
+			}
 			number, index := parse(line)
 			if number < 0 || number >= len(before) || index < 0 || index >= events(number) || !bytes.Equal(messageOf(line), message(text[:0], number, index)) {
 				t.Alien++
@@ -128,6 +140,8 @@ func lookUp(t *Try, dir string, before []request, answered, retained bool) error
 				there++
 			case n == 1:
 				there++
+			case r.acked && v.dropped:
+				t.Dropped++
 			case r.acked:
 				t.Lost++
 			}
@@ -135,7 +149,7 @@ func lookUp(t *Try, dir string, before []request, answered, retained bool) error
 		switch {
 		case r.acked:
 			t.Lookups += events(number)
-		case there > 0 && there < events(number):
+		case there > 0 && there < events(number) && !v.dropped:
 			t.Partly++
 		case there > 0 && answered:
 			t.Silent++

@@ -70,7 +70,7 @@ func TestLookUp(t *testing.T) {
 		a := all()
 		c.account(a)
 		var got Try
-		if err := lookUp(&got, stored(t, c.change), a.snapshot(), c.answered, false); err != nil {
+		if err := lookUp(&got, stored(t, c.change), a.snapshot(), c.answered, view{}); err != nil {
 			t.Fatal(err)
 		}
 		if got.Wrong() != c.want.Wrong() || got.Lookups != c.want.Lookups || got.Stored != c.want.Stored || got.Lost != c.want.Lost ||

@@ -26,7 +26,7 @@ type scene struct {
 	short   bool
 	dir     string
 
-	retained bool // the journal deletes its oldest lines
+	view view // of the lines of load
 }
 
 // pick returns what a run that counts does, or a short one.
@@ -166,7 +166,7 @@ func (s *scene) check(answered bool) error {
 	before := s.account.snapshot()
 	s.load.mu.Lock()
 	defer s.load.mu.Unlock()
-	if err := lookUp(s.try, s.journal(), before, answered, s.retained); err != nil {
+	if err := lookUp(s.try, s.journal(), before, answered, s.view); err != nil {
 		return err
 	}
 	return s.reconcile(false)

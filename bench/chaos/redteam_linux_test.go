@@ -19,6 +19,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rollway/rollway/bench/internal/child"
+	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/smalldisk"
 	"github.com/rollway/rollway/internal/testkit"
 )
@@ -38,7 +40,7 @@ func redteamScene(t *testing.T, dir, name string) *scene {
 	t.Cleanup(kafka.Close)
 	forget(kafka)
 	s := newScene(name, program, dir, addr)
-	s.retained = true
+	s.view.retained = true
 	s.config = fmt.Sprintf(`journal: {segment_size: 1MiB, retain_size: 4MiB, max_keys: 20000}
 rejected: {keep_size: 16MiB}
 kafka: {brokers: %q, topic: %q, max_age: 10ms}
@@ -192,6 +194,176 @@ func TestRedteamKillPoints(t *testing.T) {
 	}
 }
 
+// tenantsScene is a redteamScene whose load is of tenant kept, and that has another load, of
+// tenant brief, whose lines the journal deletes soon.
+func tenantsScene(t *testing.T, name string, journal string) (s *scene, brief *load) {
+	t.Helper()
+	dir := t.TempDir()
+	s = redteamScene(t, dir, name)
+	tokens := filepath.Join(dir, "tokens.yaml")
+	testkit.OK(t, os.WriteFile(tokens, []byte(`- {name: all, secret: 0123456789abcdef0, may: [read, write]}
+- {name: kept, secret: 0123456789abcdef1, tenant: kept}
+- {name: brief, secret: 0123456789abcdef2, tenant: brief}
+`), 0o600))
+	t.Setenv("ROLLWAY_TOKEN", "0123456789abcdef0")
+	s.config = strings.ReplaceAll(s.config, "retain_size: 4MiB", "tenants: {brief: {retain_size: 1MiB}}"+journal) + fmt.Sprintf("access: {tokens: %q}\n", tokens)
+	brief = newLoad(s.addr, "brief", &account{}, &Try{})
+	s.load.token, brief.token = "0123456789abcdef1", "0123456789abcdef2"
+	s.view = view{tenant: "kept"}
+	return s, brief
+}
+
+// checkBrief checks what the journal has of tenant brief, after check: each line that is gone
+// is one that the journal says it has deleted, and no offset is that of two lines.
+func (s *scene) checkBrief(t *testing.T, brief *load, answered bool) {
+	t.Helper()
+	brief.count(func(try *Try) {
+		testkit.OK(t, lookUp(try, s.journal(), brief.account.snapshot(), answered, view{tenant: "brief", dropped: true}))
+	})
+	rep, err := journal.Audit(s.journal(), journal.AuditOptions{})
+	testkit.OK(t, err)
+	if damage := rep.Damage(0); len(damage) > 0 || len(rep.Missing) > 0 || uint64(rep.Records)+rep.Deleted != rep.Next-rep.First {
+		t.Fatalf("%d records and %d deleted ones from %d to %d, missing %v, damage %v", rep.Records, rep.Deleted, rep.First, rep.Next, rep.Missing, damage)
+	}
+	given := make(map[uint64]int)
+	for i, account := range []*account{s.account, brief.account} {
+		for number, r := range account.snapshot() {
+			for offset := r.first; r.acked && offset < r.first+uint64(events(number)); offset++ {
+				if of, twice := given[offset]; twice {
+					t.Fatalf("offset %d was given twice, to requests %d and %d of tenant %d", offset, of, number, i)
+				}
+				given[offset] = number
+			}
+		}
+	}
+}
+
+// endBrief ends both loads and checks all that there is.
+func (s *scene) endBrief(t *testing.T, brief *load) {
+	t.Helper()
+	testkit.OK(t, brief.drain())
+	testkit.OK(t, s.end())
+	s.checkBrief(t, brief, true)
+	s.try.Requests += brief.account.acked()
+	for _, n := range []struct{ to, from *int }{{&s.try.Lost, &brief.try.Lost}, {&s.try.Twice, &brief.try.Twice}, {&s.try.Alien, &brief.try.Alien}, {&s.try.Misplace, &brief.try.Misplace}, {&s.try.Changed, &brief.try.Changed}, {&s.try.Dropped, &brief.try.Dropped}} {
+		*n.to += *n.from
+	}
+}
+
+// dropping reports whether a packed segment is being written again without some blocks.
+func (s *scene) dropping() bool {
+	files, _ := filepath.Glob(filepath.Join(s.journal(), "*.pack"))
+	for _, path := range files {
+		path = strings.TrimSuffix(path, ".pack") + ".seg"
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		h, err := recordlog.ReadHeader(f, recordlog.JournalSegment, path)
+		if f.Close(); err == nil && h.Flags != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// TestRedteamKillTenants kills the collector while it deletes the lines of one tenant from
+// segments that have lines of others too.
+func TestRedteamKillTenants(t *testing.T) {
+	rounds := testkit.Rounds(t, testkit.Redteam, 3, 60)
+	s, brief := tenantsScene(t, "tenants", "")
+	testkit.OK(t, s.start())
+	s.load.begin(2, 5*time.Millisecond)
+	brief.begin(4, 0)
+	hits := 0
+	for n := range rounds {
+		for begin := time.Now(); !s.dropping() && time.Since(begin) < 10*time.Second; {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Duration(s.rng.IntN(1+n%2*20)) * time.Millisecond)
+		s.kill()
+		s.try.Rounds++
+		if s.dropping() {
+			hits++
+		}
+		testkit.OK(t, s.check(false))
+		s.checkBrief(t, brief, false)
+		testkit.OK(t, s.start())
+		testkit.OK(t, s.more(5))
+	}
+	s.endBrief(t, brief)
+	s.report(t, "kill -9 while the lines of one tenant are deleted", fmt.Sprintf("%d in the middle of a segment; %d lines found deleted, each said to be", hits, s.try.Dropped))
+	if hits < rounds/4 || s.try.Dropped == 0 {
+		t.Errorf("%d of %d kills were in the middle of a segment, %d lines are deleted", hits, rounds, s.try.Dropped)
+	}
+}
+
+// scrubbing reports whether the collector has a sealed segment open to read it. Without a sink
+// nothing else does that for long.
+func (s *scene) scrubbing() bool {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", s.Pid()))
+	for _, file := range files {
+		if path, _ := os.Readlink(file); !strings.HasSuffix(path, ".seg") {
+			continue
+		}
+		info, _ := os.ReadFile(strings.Replace(file, "/fd/", "/fdinfo/", 1))
+		_, flags, _ := strings.Cut(string(info), "flags:")
+		if flags, _, _ = strings.Cut(flags, "\n"); strings.HasSuffix(flags, "0") { // O_RDONLY
+			return true
+		}
+	}
+	return false
+}
+
+// fill stores about size bytes of lines without a tenant.
+func (s *scene) fill(t *testing.T, size int) {
+	t.Helper()
+	l := newLoad(s.addr, "fill", s.account, s.try)
+	for l.token = "0123456789abcdef0"; size > 0; {
+		var b []byte
+		for number := 0; len(b) < 1<<20; number += 61 {
+			b = append(message(append(b, `{"msg":"`...), size+number, 0), "\"}\n"...)
+		}
+		size -= len(b)
+		req, err := http.NewRequest("POST", "http://"+s.addr+"/api/logs", bytes.NewReader(b))
+		testkit.OK(t, err)
+		req.Header.Set("Authorization", "Bearer "+l.token)
+		resp, err := l.client.Do(req)
+		testkit.OK(t, err)
+		if resp.Body.Close(); resp.StatusCode != 200 {
+			t.Fatal(resp.Status)
+		}
+	}
+}
+
+// TestRedteamKillScrub kills the collector while it reads a sealed segment again.
+func TestRedteamKillScrub(t *testing.T) {
+	rounds := testkit.Rounds(t, testkit.Redteam, 1, 40)
+	s, brief := tenantsScene(t, "scrub", ", scrub: 1m")
+	s.config = regexp.MustCompile("(?m)^kafka:.*$").ReplaceAllString(s.config, "")
+	testkit.OK(t, s.start())
+	s.fill(t, testkit.Rounds(t, testkit.Redteam, 12, 32)<<20)
+	s.load.begin(1, 5*time.Millisecond)
+	brief.begin(1, 5*time.Millisecond)
+	for n := range rounds {
+		testkit.OK(t, s.more(5))
+		testkit.OK(t, await("a segment that is read again", s.account.acked, s.scrubbing))
+		time.Sleep(time.Duration(s.rng.IntN(1+n%2*100)) * time.Millisecond)
+		if s.scrubbing() {
+			s.try.Rounds++
+		}
+		s.kill()
+		testkit.OK(t, s.check(false))
+		s.checkBrief(t, brief, false)
+		testkit.OK(t, s.start())
+	}
+	s.endBrief(t, brief)
+	s.report(t, "kill -9 while a sealed segment is read again", fmt.Sprintf("%d of %d in a read", s.try.Rounds, rounds))
+	if s.try.Rounds < rounds/2 {
+		t.Errorf("%d of %d kills were in a read", s.try.Rounds, rounds)
+	}
+}
+
 // killTraced kills the collector, and not strace, which would leave it alive.
 func (s *scene) killTraced() {
 	if s.Process == nil {
@@ -313,7 +485,7 @@ func TestRedteamClock(t *testing.T) {
 	testkit.OK(t, os.WriteFile(tokens, []byte("- {name: all, secret: 0123456789abcdef0, may: [read, write]}\n- {name: slow, secret: 0123456789abcdef1, events_per_second: 100}\n"), 0o600))
 	s.env = []string{clockEnv + "=" + file, "ROLLWAY_TOKEN=0123456789abcdef0"}
 	t.Setenv("ROLLWAY_TOKEN", "0123456789abcdef0")
-	s.load.token, s.retained = "0123456789abcdef0", false
+	s.load.token, s.view = "0123456789abcdef0", view{}
 	s.config = strings.ReplaceAll(s.config, "retain_size: 4MiB", "retain_age: 12d, key_age: 30d") + fmt.Sprintf("access: {tokens: %q}\n", tokens)
 	testkit.OK(t, s.start())
 	s.load.begin(4, time.Millisecond)

@@ -22,14 +22,15 @@ type Try struct {
 	Rounds  int     `json:"rounds"` // how often the fault came
 	Seconds float64 `json:"seconds"`
 
-	Requests int `json:"requests"` // acknowledged
-	Events   int `json:"events"`   // in them
-	Stored   int `json:"stored"`   // events found in the journal at the end
-	Attempts int `json:"attempts"` // requests sent, repeated ones included
-	Repeated int `json:"repeated"` // acknowledged requests that were sent again, and answered as before
-	Aborted  int `json:"aborted"`  // bodies that ended in their middle
-	Refused  int `json:"refused"`  // answers that were no acknowledgement
-	Cut      int `json:"cut"`      // requests without an answer
+	Requests int `json:"requests"`          // acknowledged
+	Events   int `json:"events"`            // in them
+	Stored   int `json:"stored"`            // events found in the journal at the end
+	Attempts int `json:"attempts"`          // requests sent, repeated ones included
+	Repeated int `json:"repeated"`          // acknowledged requests that were sent again, and answered as before
+	Aborted  int `json:"aborted"`           // bodies that ended in their middle
+	Refused  int `json:"refused"`           // answers that were no acknowledgement
+	Cut      int `json:"cut"`               // requests without an answer
+	Dropped  int `json:"dropped,omitempty"` // acknowledged events that the retention of their tenant has deleted, over all lookups
 
 	// Broken promises.
 	Lost     int `json:"lost"`     // acknowledged events that are not in the journal, over all lookups
