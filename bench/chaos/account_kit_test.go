@@ -102,7 +102,7 @@ func lookUp(t *Try, dir string, before []request, answered bool, v view) error {
 	found := make([][maxEvents]uint8, len(before))
 	stored, text := 0, []byte(nil)
 	low, begun := uint64(0), !v.retained
-	err := journal.EachFrame(dir, 0, func(f journal.Frame) error {
+	_, err := journal.EachFrame(dir, 0, func(f journal.Frame) error {
 		offset := f.First
 		if !begun {
 			low, begun = offset, true

@@ -332,65 +332,82 @@ func (c *candidate) open(fsys disk.FS, dir string) (f disk.File, path string, er
 }
 
 // EachFrame calls f with the sound frames of the journal in dir in the order of offsets,
-// beginning with the segment that has the offset from. A Frame is valid during the call.
-// Like Audit it changes nothing and may run beside a process that writes.
-func EachFrame(dir string, from uint64, f func(Frame) error) error {
+// beginning with the segment that has the offset from, and returns what is wrong with them. A
+// Frame is valid during the call. Like Audit it changes nothing and may run beside a process that
+// writes. The error is f's or of reading.
+func EachFrame(dir string, from uint64, f func(Frame) error) ([]Finding, error) {
 	return eachFrame(disk.Real{Owned: true}, dir, from, f)
 }
 
-func eachFrame(fsys disk.FS, dir string, from uint64, f func(Frame) error) error {
+func eachFrame(fsys disk.FS, dir string, from uint64, f func(Frame) error) (found []Finding, err error) {
 	files, err := new(AuditReport).list(fsys, dir)
 	if err != nil {
-		return fmt.Errorf("read journal: %w", err)
+		return nil, fmt.Errorf("read journal: %w", err)
 	}
+	next := uint64(math.MaxUint64) // unknown
 	for i, c := range files {
 		if i < len(files)-1 && files[i+1].first <= from {
 			continue
 		}
+		if next < c.first {
+			found = append(found, Finding{Kind: recordlog.Missing, File: c.name(), From: next, To: c.first, Detail: "before this segment"})
+		}
 		file, path, err := c.open(fsys, dir)
 		if err == nil {
-			err = errors.Join(eachIn(file, path, recordlog.JournalSegment, c.first, f), file.Close())
+			var list []Finding
+			list, next, err = eachIn(file, path, recordlog.JournalSegment, c.first, f)
+			found = append(found, list...)
+			err = errors.Join(err, file.Close())
 		}
 		if errors.Is(err, fs.ErrNotExist) && i < len(files)-1 && deletedSince(fsys, dir, files[i+1].first) {
+			next = files[i+1].first
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("read journal: %s: %w", c.name(), err)
+			return found, fmt.Errorf("read journal: %s: %w", c.name(), err)
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // EachFrameOf is EachFrame for one segment file, of a journal or of a spool.
-func EachFrameOf(path string, kind recordlog.Kind, f func(Frame) error) error {
+func EachFrameOf(path string, kind recordlog.Kind, f func(Frame) error) ([]Finding, error) {
 	file, err := disk.Real{}.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer file.Close() // only read from
 	h, err := recordlog.ReadHeader(file, kind, path)
 	if err != nil && !recordlog.IsDamage(err) {
-		return err
+		return nil, err
 	}
-	return eachIn(file, path, kind, h.First, f)
+	found, _, err := eachIn(file, path, kind, h.First, f)
+	return found, err
 }
 
-// eachIn calls f with the sound frames in file, whose first offset is first.
-func eachIn(file disk.File, path string, kind recordlog.Kind, first uint64, f func(Frame) error) error {
+// eachIn calls f with the sound frames in file, whose first offset is first. It returns what is
+// wrong with the file, and the offset after its last record.
+func eachIn(file disk.File, path string, kind recordlog.Kind, first uint64, f func(Frame) error) ([]Finding, uint64, error) {
 	size, err := file.Size()
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	var w walker
 	w.Open(file, path, size)
+	leftOut := ""
 	s, err := recordlog.Scan(file, path, kind, size, first, math.MaxUint64, func(pos int64, h *recordlog.Frame, body []byte) error {
 		if what := h.Unknown(); what != "" {
 			return &UnsupportedError{File: path, Pos: pos, What: what}
 		}
-		if err := w.framesOf(h, body, f); !recordlog.IsDamage(err) { // else it is left out
-			return err
+		err := w.framesOf(h, body, pos, f, &leftOut)
+		if recordlog.IsDamage(err) {
+			leftOut, err = cmp.Or(leftOut, fmt.Sprintf("the frame at byte %d cannot be unpacked", pos)), nil
 		}
-		return nil
+		return err
 	})
-	return cmp.Or(err, s.Err)
+	found := s.Findings(filepath.Base(path), filepath.Ext(path) == extOpen)
+	if len(found) == 0 && leftOut != "" { // its checksum is right
+		found = append(found, Finding{Kind: recordlog.Damaged, File: filepath.Base(path), Detail: leftOut})
+	}
+	return found, s.End, cmp.Or(err, s.Err)
 }

@@ -203,7 +203,7 @@ func (m *mixed) checkFolder(mem *disktest.Mem) {
 		}
 	}
 	n := int64(0)
-	testkit.OK(m.t, eachFrame(mem, "/j", 0, func(f Frame) error {
+	found, err := eachFrame(mem, "/j", 0, func(f Frame) error {
 		for line := range strings.Lines(string(f.Lines)) {
 			if line != m.model[f.First] || m.gone[f.First] {
 				m.t.Fatalf("offset %d is %q", f.First, line)
@@ -212,7 +212,10 @@ func (m *mixed) checkFolder(mem *disktest.Mem) {
 			n++
 		}
 		return nil
-	}))
+	})
+	if err != nil || len(found) > 0 {
+		m.t.Fatalf("EachFrame: %v, %v", found, err)
+	}
 	if n != rep.Records {
 		m.t.Fatalf("EachFrame finds %d records, Audit %d", n, rep.Records)
 	}

@@ -380,7 +380,7 @@ func (j *Journal) comparePacked(p *packer, path string) error {
 	}
 	defer f.Close() // only read from
 	sum, records, rest := uint32(0), uint64(0), j.takeTurns()
-	if err := eachIn(f, path, recordlog.JournalSegment, p.summary.foot.First, func(f Frame) error {
+	if _, _, err := eachIn(f, path, recordlog.JournalSegment, p.summary.foot.First, func(f Frame) error {
 		records += uint64(f.Records)
 		sum = recordlog.Extend(sum, f.Lines)
 		return rest()

@@ -192,6 +192,9 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 			return r.lend(f), true, nil
 		}
 		h, err := r.walk.Header()
+		if err == nil && h.First < r.end && h.End() > r.end { // it would hide what comes after the segment
+			err = recordlog.ErrDamaged
+		}
 		switch {
 		case err == nil:
 			r.failures = 0

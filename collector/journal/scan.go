@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"time"
@@ -104,9 +105,10 @@ func linesOf(h *recordlog.Frame, body []byte, buf *lineBuffer) ([]byte, error) {
 	return buf.unpack(body[h.KeysLen:], h.Codec, h.Unpacked, h.Records)
 }
 
-// framesOf calls f with the records of the frame h that are there. The body is checked except
-// its blocks. The lines are valid during the call.
-func (w *walker) framesOf(h *recordlog.Frame, body []byte, f func(f Frame) error) error {
+// framesOf calls f with the records of the frame h at pos that are there. The body is checked
+// except its blocks. The lines are valid during the call. leftOut, if it is empty, gets why some
+// are not there.
+func (w *walker) framesOf(h *recordlog.Frame, body []byte, pos int64, f func(f Frame) error, leftOut *string) error {
 	if h.Flags != recordlog.FlagBlocks {
 		lines, err := linesOf(h, body, &w.unpacked)
 		if err != nil {
@@ -114,7 +116,7 @@ func (w *walker) framesOf(h *recordlog.Frame, body []byte, f func(f Frame) error
 		}
 		return f(Frame{First: h.First, Records: h.Records, MinTime: h.MinTime, MaxTime: h.MaxTime, Lines: lines})
 	}
-	if err := w.win.enter(h, body, 0, nil, w.Path(), 0, func(b *recordlog.Block) ([]byte, error) {
+	if err := w.win.enter(h, body, 0, nil, w.Path(), pos+frameHeaderSize, func(b *recordlog.Block) ([]byte, error) {
 		return b.Of(body)
 	}); err != nil {
 		return err
@@ -125,6 +127,9 @@ func (w *walker) framesOf(h *recordlog.Frame, body []byte, f func(f Frame) error
 			return nil
 		}
 		if lost != "" {
+			if lost != byRetention {
+				*leftOut = cmp.Or(*leftOut, lost)
+			}
 			continue
 		}
 		if err := f(frame); err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/query"
-	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/slabfile"
 )
@@ -125,7 +124,9 @@ func (p *printer) print(name string) error {
 	case err != nil:
 		p.fail(err)
 	case s.journal != "":
-		return p.frames(s.journal, func(f func(journal.Frame) error) error { return journal.EachFrame(s.journal, 0, f) })
+		return p.frames(s.journal, func(f func(journal.Frame) error) ([]journal.Finding, error) {
+			return journal.EachFrame(s.journal, 0, f)
+		})
 	case s.spool != nil:
 		for _, file := range s.spool {
 			if filepath.Ext(file) != ".spool" {
@@ -148,31 +149,15 @@ func (p *printer) print(name string) error {
 }
 
 func (p *printer) segment(name string, kind recordlog.Kind) error {
-	err := p.frames(name, func(f func(journal.Frame) error) error { return journal.EachFrameOf(name, kind, f) })
-	if err != nil {
-		return err
-	}
-	found, err := recordlog.Inspect(disk.Real{}, name)
-	if err != nil {
-		p.fail(err)
-	}
-	for _, f := range found.Findings {
-		if !f.Harmless() {
-			p.fail(f)
-		}
-	}
-	return nil
+	return p.frames(name, func(f func(journal.Frame) error) ([]journal.Finding, error) {
+		return journal.EachFrameOf(name, kind, f)
+	})
 }
 
-// frames prints the lines that each gives, and says which are missing.
-func (p *printer) frames(name string, each func(func(journal.Frame) error) error) error {
-	next, begun := uint64(0), false
+// frames prints the lines that each gives, and says what it has found.
+func (p *printer) frames(name string, each func(func(journal.Frame) error) ([]journal.Finding, error)) error {
 	var stdout error
-	err := each(func(f journal.Frame) error {
-		if begun && f.First > next {
-			p.fail(fmt.Errorf("%s: offsets %d to %d are missing", name, next, f.First-1))
-		}
-		next, begun = f.First+uint64(f.Records), true
+	found, err := each(func(f journal.Frame) error {
 		stdout = p.printLines(f.Lines)
 		return stdout
 	})
@@ -181,6 +166,11 @@ func (p *printer) frames(name string, each func(func(journal.Frame) error) error
 	}
 	if stdout == nil && err != nil {
 		p.fail(fmt.Errorf("%s: %w", name, err))
+	}
+	for _, f := range found {
+		if !f.Harmless() {
+			p.fail(f)
+		}
 	}
 	return stdout
 }
