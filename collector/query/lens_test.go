@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -141,5 +142,95 @@ func TestPacked(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestPrunedDamage asks over damaged folders with blocks left out and without: the lines and the
+// gaps are the same.
+func TestPrunedDamage(t *testing.T) {
+	const n = 4000
+	mem, dir := disktest.NewMem(), "/j"
+	open := func() *journal.Journal {
+		j, err := journal.Open(dir, journal.Options{Disk: mem, SegmentBytes: 200_000, MaxGroupBytes: 20_000, Pack: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	s := &store{Journal: open()}
+	for i := range n {
+		s.add(t, strings.Replace(testLine(i, "INFO", "shop"), `"attrs":{`, fmt.Sprintf(`"trace_id":"%032x","attrs":{"tenant":"t%d",`, i/100, i%3), 1))
+	}
+	waitFor(t, "packing", func() bool {
+		return s.Stats().PackedSegments > 0 && s.Stats().PackedSegments >= uint64(s.Stats().Segments-1)
+	})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := mem.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(20261128, 1))
+	gaps, left := 0, 0
+	for round := range 60 {
+		name := ""
+		for name = files[r.IntN(len(files))].Name; !strings.HasSuffix(name, ".seg"); name = files[r.IntN(len(files))].Name {
+		}
+		path := dir + "/" + name
+		whole, err := mem.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := bytes.Clone(whole)
+		for range 1 + r.IntN(3) {
+			bad[r.IntN(len(bad))] ^= 1 << r.IntN(8)
+		}
+		if r.IntN(4) == 0 {
+			bad = bad[:r.IntN(len(bad))]
+		}
+		if err := mem.WriteFile(path, bad); err != nil {
+			t.Fatal(err)
+		}
+		j := open()
+		q := mustParse(t, fmt.Sprintf("trace_id=%032x", r.IntN(n/100+1)))
+		found := func(pruned bool) (text string) {
+			reader := j.NewReader(0)
+			defer reader.Close()
+			if pruned {
+				q.configure(reader)
+			}
+			for {
+				f, ok, err := reader.TryNext()
+				if gap := (*journal.Gap)(nil); errors.As(err, &gap) {
+					text += gap.Error() + "\n"
+					gaps++
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !ok {
+					return text
+				}
+				if len(f.Lines) == 0 {
+					left++
+				}
+				for line := range bytes.Lines(f.Lines) {
+					if q.Match(bytes.TrimSuffix(line, []byte("\n"))) {
+						text += string(line)
+					}
+				}
+			}
+		}
+		if with, without := found(true), found(false); with != without {
+			t.Fatalf("round %d: %s with %s damaged:\n%s\nwithout leaving out blocks:\n%s", round, q, name, with, without)
+		}
+		if err := errors.Join(j.Close(), mem.WriteFile(path, whole)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if gaps == 0 || left < 100 {
+		t.Errorf("%d gaps, %d blocks were left out: that proves little", gaps, left)
 	}
 }
