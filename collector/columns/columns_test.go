@@ -2,10 +2,12 @@ package columns
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -137,6 +139,111 @@ func TestDamage(t *testing.T) {
 	}
 	if _, err := b.AppendLines(nil, nil, 0); err != ErrDamaged {
 		t.Errorf("no block: %v", err)
+	}
+}
+
+// forge returns a block with the directory, which is not packed, and the chunks.
+func forge(dir, chunks []byte) []byte {
+	block := binary.AppendUvarint([]byte{formColumns}, uint64(len(dir)))
+	return append(append(binary.AppendUvarint(block, uint64(len(dir))), dir...), chunks...)
+}
+
+// mostAllocated is how many bytes a reader may allocate for a block of lines with size bytes.
+func mostAllocated(size int) uint64 { return uint64(100*size) + 4<<20 }
+
+// decoded reads a block in both ways, and checks what that takes.
+func decoded(t *testing.T, name string, block []byte, size int) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := new(Block).AppendLines(nil, block, size)
+	if err == nil && len(got) != size {
+		t.Fatalf("%s: %d bytes instead of %d without an error", name, len(got), size)
+	}
+	if b := new(Block); b.Open(block, size) == nil {
+		rows := b.Rows()
+		_ = b.Find(rows, func(string) *Matcher { return &Matcher{Any: [][]byte{{'1'}}} })
+		_, _ = b.AppendRows(nil, rows, func(path string) bool { return len(path)%2 == 0 })
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > mostAllocated(size) {
+		t.Fatalf("%s: %d bytes were allocated for %d bytes of lines, at most %d may be", name, took, size, mostAllocated(size))
+	}
+}
+
+// TestForgedDirectory changes directories below their checksums and their zstd: whatever they say,
+// nothing panics, and memory has a bound by the size of the lines.
+func TestForgedDirectory(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	e := encoder(t)
+	lines := appLines(r, 60)
+	e.Append(nil, lines)
+	dir, chunks := bytes.Clone(e.dir), bytes.Clone(e.chunks)
+	decoded(t, "unchanged", forge(dir, chunks), len(lines))
+	for round := range 1500 {
+		bad := bytes.Clone(dir)
+		for range 1 + r.IntN(3) {
+			switch at := r.IntN(len(bad)); r.IntN(4) {
+			case 0:
+				bad[at] ^= 1 << r.IntN(8)
+			case 1:
+				bad[at] = byte(r.IntN(256))
+			case 2:
+				bad = append(bad[:at:at], bad[min(len(bad)-1, at+1+r.IntN(4)):]...)
+			case 3:
+				bad = append(append(bad[:at:at], byte(r.IntN(256)), byte(r.IntN(256))), bad[at:]...)
+			}
+		}
+		decoded(t, fmt.Sprint("round ", round), forge(bad, chunks), len(lines))
+	}
+}
+
+// TestForgedColumns has directories that ask for much with few bytes.
+func TestForgedColumns(t *testing.T) {
+	const size = 1 << 20
+	uvarint := func(n int) []byte { return binary.AppendUvarint(nil, uint64(n)) }
+	constantInts := []byte{0, 0} // width 0, least 0: as many as one likes
+	noStrings := []byte{0}       // an empty stream
+	column := func(n int, head []byte) []byte {
+		return append(append(append(uvarint(n), 0), uvarint(len(head))...), head...)
+	}
+	directory := func(rows int, shapes []string, columns ...[]byte) []byte {
+		dir := append(uvarint(rows), uvarint(len(shapes))...)
+		for _, s := range shapes {
+			dir = append(append(dir, uvarint(len(s))...), s...)
+		}
+		dir = append(append(dir, uvarint(len(columns)+1)...), column(rows, constantInts)...)
+		return append(dir, bytes.Join(columns, nil)...)
+	}
+	var many, deep strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&many, `,"k%d":%s`, i, "\x00")
+	}
+	for range 60_000 {
+		deep.WriteString("{\"a\":\x00,\"b\":")
+	}
+	texts := append([]byte{formTexts, 0}, append(noStrings, constantInts...)...)
+	wide := make([][]byte, 200)
+	for i := range wide {
+		wide[i] = column(size, append([]byte{formDigits, maxDigits}, constantInts...))
+	}
+	for name, dir := range map[string][]byte{
+		"a shape with a path twice":  directory(20, []string{"{\"a\":\x00,\"a\":\x00}\n"}),
+		"a shape that is no object":  directory(20, []string{"}\x00"}),
+		"no shape":                   directory(20, nil),
+		"deep paths":                 directory(20, []string{deep.String()}),
+		"long paths":                 directory(20, []string{"{\"" + strings.Repeat("k", size) + `":{"a":` + "\x00" + many.String() + "}}\n"}),
+		"many values":                directory(size, []string{"{" + many.String()[1:] + "}\n"}, wide...),
+		"texts in texts, and so on":  directory(size, []string{"\x00"}, column(size, bytes.Repeat(texts, 500_000))),
+		"a dictionary of nothing":    directory(size, []string{"\x00"}, column(size, append([]byte{formDictionary, 0, 0}, constantInts...))),
+		"digits of a mebibyte":       directory(size, []string{"\x00"}, column(size, append([]byte{formDigits, maxDigits}, constantInts...))),
+		"strings without any bytes":  directory(size, []string{"\x00"}, column(size, append(append([]byte{formStrings}, constantInts...), 0))),
+		"hexadecimal, of no digits":  directory(size, []string{"\x00"}, column(size, []byte{formHex, 0, 0})),
+		"times of width 0":           directory(size, []string{"\x00"}, column(size, append([]byte{formTimes}, constantInts...))),
+		"a chunk beyond the last":    directory(size, []string{"\x00"}, column(size, []byte{formStrings, 1, 0, 0xff, 0xff, 0x7f})),
+		"more columns than of paths": directory(size, []string{"\x00"}, wide...),
+	} {
+		decoded(t, name, forge(dir, nil), size)
 	}
 }
 

@@ -52,7 +52,8 @@ func appendStored(dst, stored []byte, n int) ([]byte, error) {
 // value is ready; it keeps memory for the next block.
 type Block struct {
 	size    int // of the lines
-	budget  int // bytes that streams may still have
+	budget  int // bytes that streams and paths may still have
+	values  int // that columns may still have: each has a byte of a line, or of a value
 	dir     []byte
 	chunks  []byte
 	rows    []int64 // of each line, its shape
@@ -163,7 +164,7 @@ func (v *values) string(i int) []byte {
 func (b *Block) read(c *column) bool {
 	if !c.read {
 		r := reader{b: b, head: c.head, chunk: c.chunk}
-		c.values, c.read = r.column(c.n), true
+		c.values, c.read = r.column(c.n, true), true
 	}
 	return !b.bad
 }
@@ -175,7 +176,7 @@ func (b *Block) Open(block []byte, size int) error {
 		return ErrDamaged
 	}
 	block = block[1:]
-	b.size, b.budget, b.bad, b.used = size, streamLimit(size), false, 0
+	b.size, b.budget, b.values, b.bad, b.used = size, streamLimit(size), 3*size, false, 0
 	r := reader{b: b, head: block}
 	n, packed := r.number(b.budget), r.bytes(r.number(len(block)))
 	if b.bad {
@@ -209,7 +210,7 @@ func (b *Block) Open(block []byte, size int) error {
 		b.rows = shapes.ints(rows)
 	}
 	for _, row := range b.rows {
-		b.bad = b.bad || uint64(row) >= uint64(len(b.shapes))
+		b.bad = b.bad || uint64(row) >= uint64(len(b.shapes)) || b.shapes[row].pieces == nil
 	}
 	if b.bad || len(b.columns) != len(paths) || len(b.rows) != rows {
 		return ErrDamaged
@@ -219,7 +220,7 @@ func (b *Block) Open(block []byte, size int) error {
 
 // shape reads a shape. paths has the columns by their paths, and gets new ones.
 func (b *Block) shape(text []byte, paths map[string]int) (s shape) {
-	of, ok := appendPaths(nil, text)
+	of, ok := appendPaths(nil, text, b.budget)
 	if !ok {
 		return s // an encoder uses it for no line
 	}
@@ -229,6 +230,7 @@ func (b *Block) shape(text []byte, paths map[string]int) (s shape) {
 			c = len(paths)
 			paths[p] = c
 			b.paths = append(b.paths, p)
+			b.budget -= len(p)
 		}
 		s.holes = append(s.holes, c)
 	}
@@ -382,9 +384,12 @@ func (r *reader) strings(n int) (v values) {
 	return v
 }
 
-// column reads a column of n values.
-func (r *reader) column(n int) (v values) {
+// column reads a column of n values. Only with whole may they be texts.
+func (r *reader) column(n int, whole bool) (v values) {
 	form := r.byte()
+	if r.b.values -= n; r.b.values < 0 || form == formTexts && !whole {
+		r.fail()
+	}
 	if n == 0 || r.b.bad {
 		return v
 	}
@@ -445,11 +450,11 @@ func (r *reader) texts(n int) *texts {
 		t.rank[i] = counts[template]
 		counts[template]++
 	}
-	t.variables[0] = []values{r.column(counts[0])}
+	t.variables[0] = []values{r.column(counts[0], false)}
 	for i := 1; i <= kept; i++ {
 		t.pieces[i] = bytes.Split(templates.string(i-1), []byte{hole})
 		for range t.pieces[i][1:] {
-			if t.variables[i] = append(t.variables[i], r.column(counts[i])); r.b.bad {
+			if t.variables[i] = append(t.variables[i], r.column(counts[i], false)); r.b.bad {
 				return t
 			}
 		}

@@ -16,7 +16,7 @@ const (
 	minRows = 16 // with fewer lines columns do not pay
 )
 
-// streamLimit returns how many bytes the streams of a block of lines may have in all. It
+// streamLimit returns how many bytes the streams and the paths of a block of lines may have in all. It
 // bounds what a damaged block makes a reader allocate.
 func streamLimit(lines int) int { return 3*lines + 64<<10 }
 
@@ -38,6 +38,8 @@ type Encoder struct {
 	dir      []byte
 	chunks   []byte
 	streams  int // bytes of all streams
+
+	pathBytes int // of paths
 }
 
 // NewEncoder returns an Encoder.
@@ -77,6 +79,7 @@ func (e *Encoder) pack(b []byte) []byte {
 func (e *Encoder) split() {
 	e.shapes.reset()
 	clear(e.paths)
+	e.pathBytes = 0
 	e.holes, e.rows, e.columns = e.holes[:0], e.rows[:0], e.columns[:0]
 	for start := 0; start < len(e.lines); {
 		end := start
@@ -109,7 +112,7 @@ func (e *Encoder) shape(text []byte) (int, bool) {
 		return shape, e.holes[shape] != nil
 	}
 	e.holes = append(e.holes, nil)
-	paths, ok := appendPaths(nil, text)
+	paths, ok := appendPaths(nil, text, streamLimit(len(e.lines)))
 	if !ok {
 		return shape, false
 	}
@@ -118,6 +121,7 @@ func (e *Encoder) shape(text []byte) (int, bool) {
 		if !known {
 			c = len(e.columns)
 			e.paths[p] = c
+			e.pathBytes += len(p)
 			e.columns = slices.Grow(e.columns, 1)[:c+1]
 			e.columns[c] = e.columns[c][:0]
 		}
@@ -148,7 +152,7 @@ func (e *Encoder) encode() bool {
 		e.dir = binary.AppendUvarint(e.dir, uint64(chunk))
 		e.dir = appendBytes(e.dir, head)
 	}
-	return e.streams+len(e.dir) <= streamLimit(len(e.lines))
+	return e.streams+len(e.dir)+e.pathBytes <= streamLimit(len(e.lines))
 }
 
 func appendBytes(dst, b []byte) []byte {

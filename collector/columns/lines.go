@@ -28,7 +28,7 @@ func (b *Block) AppendRows(dst []byte, rows Rows, keep func(path string) bool) (
 	if keep != nil {
 		shapes = b.narrow(keep)
 	} else if rows == nil {
-		dst = slices.Grow(dst, b.size)
+		dst = slices.Grow(dst, min(b.size, 1<<20)) // what a damaged header says may be any
 	}
 	for i := range shapes {
 		for _, h := range shapes[i].holes {

@@ -94,8 +94,9 @@ func valueEnd(b []byte, i int) int {
 // A path is the keys that lead to a value, each ended by a byte 00, as they are in the line.
 // The path of a whole line is empty.
 
-// appendPaths appends the path of each hole of a shape; false: one occurs twice.
-func appendPaths(dst []string, shape []byte) ([]string, bool) {
+// appendPaths appends the path of each hole of a shape; false: one occurs twice, or they are more
+// than a shape may have, or than limit bytes.
+func appendPaths(dst []string, shape []byte, limit int) ([]string, bool) {
 	if bytes.Equal(shape, wholeLine) {
 		return append(dst, ""), true
 	}
@@ -105,7 +106,9 @@ func appendPaths(dst []string, shape []byte) ([]string, bool) {
 	for i := 0; i < len(shape); i++ {
 		switch shape[i] {
 		case '{':
-			lengths = append(lengths, len(path))
+			if lengths = append(lengths, len(path)); len(lengths) > maxDepth+1 {
+				return dst, false
+			}
 		case '}':
 			if len(lengths) == 0 {
 				return dst, false
@@ -121,7 +124,7 @@ func appendPaths(dst []string, shape []byte) ([]string, bool) {
 			i += n + 1
 		case hole:
 			p := string(path)
-			if seen[p] {
+			if limit -= len(p); seen[p] || limit < 0 || len(seen) == maxHoles {
 				return dst, false
 			}
 			seen[p] = true
