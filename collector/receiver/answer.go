@@ -59,19 +59,12 @@ func appendAnswer(dst []byte, a *Answer) []byte {
 }
 
 func appendRejection(dst []byte, r *normalize.Rejection) []byte {
-	dst = append(dst, `{"index":`...)
-	dst = strconv.AppendInt(dst, int64(r.Index), 10)
+	dst = fmt.Appendf(dst, `{"index":%d`, r.Index)
 	if r.Line > 0 {
-		dst = append(dst, `,"line":`...)
-		dst = strconv.AppendInt(dst, int64(r.Line), 10)
+		dst = fmt.Appendf(dst, `,"line":%d`, r.Line)
 	}
-	dst = append(dst, `,"offset":`...)
-	dst = strconv.AppendInt(dst, r.Offset, 10)
-	dst = append(dst, `,"reason":`...)
-	dst = jsonline.AppendString(dst, r.Reason)
-	dst = append(dst, `,"detail":`...)
-	dst = jsonline.AppendString(dst, r.Detail)
-	return append(dst, '}')
+	dst = fmt.Appendf(dst, `,"offset":%d,"reason":"%s","detail":`, r.Offset, r.Reason)
+	return append(jsonline.AppendString(dst, r.Detail), '}')
 }
 
 func appendError(dst []byte, text string) []byte {

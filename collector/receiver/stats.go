@@ -71,14 +71,14 @@ func (e *Events) add(o *Events) {
 	e.Failed += o.Failed
 	e.Duplicate += o.Duplicate
 	e.StoredBytes += o.StoredBytes
-	for reason, n := range o.Rejected {
-		addTo(&e.Rejected, reason, n)
-	}
-	for rule, n := range o.Dropped {
-		addTo(&e.Dropped, rule, n)
-	}
-	for kind, n := range o.Ignored {
-		addTo(&e.Ignored, kind, n)
+	addAll(&e.Rejected, o.Rejected)
+	addAll(&e.Dropped, o.Dropped)
+	addAll(&e.Ignored, o.Ignored)
+}
+
+func addAll(counts *map[string]uint64, more map[string]uint64) {
+	for key, n := range more {
+		addTo(counts, key, n)
 	}
 }
 

@@ -30,7 +30,7 @@ const (
 
 // unpackers are the decoders of one workspace, each nil until needed.
 type unpackers struct {
-	gzip  *gzip.Reader
+	gzip  Gzip
 	other [numCodings]io.Reader // zlib, flate, framed snappy
 	zstd  *zstd.Decoder
 	used  bool // zstd reads packed
@@ -51,14 +51,9 @@ func (u *unpackers) release() {
 // stream returns the reader that unpacks from, of a coding that is unpacked as it
 // arrives.
 func (u *unpackers) stream(c coding, from *bufio.Reader) (_ io.Reader, err error) {
-	u.end = endReader{rest: from}
 	switch c {
 	case inGzip:
-		if u.gzip == nil {
-			u.gzip = new(gzip.Reader)
-		}
-		u.end.src, u.end.gzip = u.gzip, u.gzip
-		return &u.end, u.end.next()
+		return &u.gzip, u.gzip.Reset(from)
 	case inFramed:
 		if z, opened := u.other[c].(*s2.Reader); opened {
 			z.Reset(from)
@@ -74,42 +69,60 @@ func (u *unpackers) stream(c coding, from *bufio.Reader) (_ io.Reader, err error
 	} else {
 		u.other[c], err = zlib.NewReader(from)
 	}
-	u.end.src = u.other[c]
+	u.end = endReader{u.other[c], from}
 	return &u.end, err
 }
 
-// endReader reads src, and looks at what rest has after its end: an error, except for
-// the next member of a gzip body. Members are read one by one, as the gzip.Reader takes
-// a header that ends within its name for the end of all.
+// endReader reads src, after whose end rest must have nothing.
 type endReader struct {
 	src  io.Reader
 	rest *bufio.Reader
-	gzip *gzip.Reader // src, or nil
-}
-
-// next reads the header of a member.
-func (r *endReader) next() error {
-	_, empty := r.rest.Peek(1)
-	err := r.gzip.Reset(r.rest)
-	if err == io.EOF && empty == nil {
-		err = io.ErrUnexpectedEOF
-	}
-	r.gzip.Multistream(false)
-	return err
 }
 
 func (r *endReader) Read(p []byte) (int, error) {
 	n, err := r.src.Read(p)
-	if err != io.EOF {
-		return n, err
+	if err == io.EOF {
+		if _, err = r.rest.Peek(1); err == nil {
+			err = errors.New("there are bytes after its end")
+		}
 	}
-	switch _, after := r.rest.Peek(1); {
-	case after != nil:
-		return n, after
-	case r.gzip != nil:
-		return n, r.next()
+	return n, err
+}
+
+// Gzip unpacks the members of a gzip one by one. Read together, a header that ends
+// within its name would be taken for the end of all. Reset comes first.
+type Gzip struct {
+	member *gzip.Reader
+	rest   *bufio.Reader
+}
+
+// Reset begins to read src.
+func (g *Gzip) Reset(src *bufio.Reader) error {
+	if g.rest = src; g.member == nil {
+		g.member = new(gzip.Reader)
 	}
-	return n, errors.New("there are bytes after its end")
+	return g.next()
+}
+
+// next reads the header of a member.
+func (g *Gzip) next() error {
+	_, empty := g.rest.Peek(1)
+	err := g.member.Reset(g.rest)
+	if err == io.EOF && empty == nil {
+		err = io.ErrUnexpectedEOF
+	}
+	g.member.Multistream(false)
+	return err
+}
+
+func (g *Gzip) Read(p []byte) (int, error) {
+	n, err := g.member.Read(p)
+	if err == io.EOF {
+		if _, err = g.rest.Peek(1); err == nil {
+			err = g.next()
+		}
+	}
+	return n, err
 }
 
 // announced returns how many bytes a body says at its beginning that it unpacks to; below 0:

@@ -1,7 +1,9 @@
 package elastic
 
 import (
+	"cmp"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -99,7 +101,8 @@ func (it *items) append(note []byte) []byte {
 	case stored:
 		it.a.Body = it.appendStored(dst, id)
 	case dropped:
-		it.a.Body = appendDropped(dst, id)
+		// As an ingest pipeline answers that drops the document.
+		it.a.Body = append(appendID(dst, id), `,"result":"noop","status":200}}`...)
 	default:
 		it.a.Body = it.appendRejected(dst, id, outcome)
 	}
@@ -110,46 +113,33 @@ func (it *items) appendStored(dst, id []byte) []byte {
 	offset := it.a.First + it.kept
 	it.kept++
 	if len(id) == 0 {
-		dst = append(dst, `,"_id":"`...)
-		dst = strconv.AppendUint(dst, offset, 10)
-		dst = append(dst, '"')
-	} else {
-		dst = appendID(dst, id)
+		var number [20]byte
+		id = strconv.AppendUint(number[:0], offset, 10)
 	}
+	dst = appendID(dst, id)
 	dst = append(dst, `,"_version":1,"result":"created","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":`...)
 	dst = strconv.AppendUint(dst, offset, 10)
 	return append(dst, `,"_primary_term":1,"status":201}}`...)
 }
 
 func (it *items) appendRejected(dst, id []byte, outcome byte) []byte {
-	if len(id) > 0 {
-		dst = appendID(dst, id)
-	}
-	status, kind, reason := ",\"status\":400", "document_parsing_exception", "the item cannot be stored as it is"
+	status, kind, reason := http.StatusBadRequest, "document_parsing_exception", "the item cannot be stored as it is"
 	if outcome == why429 {
-		status, kind, reason = ",\"status\":429", "es_rejected_execution_exception", "too many items for one request, send this one again"
+		status, kind, reason = http.StatusTooManyRequests, "es_rejected_execution_exception", "too many items for one request, send this one again"
 	}
 	if list := it.a.Batch.Rejected; it.rejected < len(list) {
 		reason = list[it.rejected].Detail
 	}
 	it.rejected++
-	dst = append(dst, status...)
-	dst = append(dst, `,"error":{"type":"`...)
-	dst = append(dst, kind...)
-	dst = append(dst, `","reason":`...)
-	dst = jsonline.AppendString(dst, reason)
-	return append(dst, "}}}"...)
+	dst = fmt.Appendf(appendID(dst, id), `,"status":%d,"error":{"type":"%s","reason":`, status, kind)
+	return append(jsonline.AppendString(dst, reason), "}}}"...)
 }
 
-// appendDropped answers as an ingest pipeline does that drops the document.
-func appendDropped(dst, id []byte) []byte {
-	if len(id) > 0 {
-		dst = appendID(dst, id)
-	}
-	return append(dst, `,"result":"noop","status":200}}`...)
-}
-
+// appendID appends an id, unless the item has none.
 func appendID(dst, id []byte) []byte {
+	if len(id) == 0 {
+		return dst
+	}
 	dst = append(dst, `,"_id":`...)
 	if id[0] == '"' {
 		return append(dst, id...)
@@ -159,28 +149,17 @@ func appendID(dst, id []byte) []byte {
 	return append(dst, '"')
 }
 
+// faults are the types of errors by their status, besides illegal_argument_exception.
+var faults = map[int]string{
+	http.StatusServiceUnavailable:    "es_rejected_execution_exception",
+	http.StatusTooManyRequests:       "es_rejected_execution_exception",
+	http.StatusRequestEntityTooLarge: "content_too_long_exception",
+	http.StatusForbidden:             "security_exception",
+	http.StatusInternalServerError:   "exception",
+}
+
 // appendFault appends the answer to a request when nothing was taken.
 func appendFault(dst []byte, code int, text string) []byte {
-	kind := "illegal_argument_exception"
-	switch code {
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		kind = "es_rejected_execution_exception"
-	case http.StatusRequestEntityTooLarge:
-		kind = "content_too_long_exception"
-	case http.StatusForbidden:
-		kind = "security_exception"
-	case http.StatusInternalServerError:
-		kind = "exception"
-	}
-	cause := func(dst []byte) []byte {
-		dst = append(dst, `"type":"`...)
-		dst = append(dst, kind...)
-		dst = append(dst, `","reason":`...)
-		return jsonline.AppendString(dst, text)
-	}
-	dst = append(dst, `{"error":{"root_cause":[{`...)
-	dst = append(cause(dst), `}],`...)
-	dst = append(cause(dst), `},"status":`...)
-	dst = strconv.AppendInt(dst, int64(code), 10)
-	return append(dst, "}\n"...)
+	cause := fmt.Sprintf(`"type":"%s","reason":%s`, cmp.Or(faults[code], "illegal_argument_exception"), jsonline.AppendString(nil, text))
+	return fmt.Appendf(dst, `{"error":{"root_cause":[{%s}],%s},"status":%d}`+"\n", cause, cause, code)
 }

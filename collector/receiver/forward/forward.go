@@ -29,6 +29,7 @@
 package forward
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -65,10 +66,11 @@ func (p Protocol) Open() receiver.Session {
 type session struct {
 	Protocol
 	hands    handshake
-	walk     walker       // through the message that is not whole yet
-	inner    walker       // through entries that are packed
-	packed   bytes.Reader // what is unpacked
-	gzip     members
+	walk     walker        // through the message that is not whole yet
+	inner    walker        // through entries that are packed
+	packed   bytes.Reader  // what is unpacked
+	buffered *bufio.Reader // reads packed; nil until needed
+	gzip     receiver.Gzip
 	unpacked []byte
 }
 
@@ -291,15 +293,7 @@ func event(b *normalize.Builder, tag []byte, r *reader) {
 			value(b, &metadata)
 		}
 	}
-	for i := range record.n {
-		if b.Failed() {
-			r.skipValues(2 * (record.n - i))
-			break
-		}
-		var name [maxNumber]byte
-		b.Field(r.key(name[:0]))
-		value(b, r)
-	}
+	pairs(b, r, record.n, true)
 	b.Raw(start.before(r))
 	if !b.End() {
 		b.Context(len(tag), func(dst []byte) []byte { return append(dst, tag...) })
@@ -352,15 +346,25 @@ func value(b *normalize.Builder, r *reader) {
 		b.EndArray()
 	case isMap:
 		b.BeginObject()
-		for i := range v.n {
-			if b.Failed() {
-				r.skipValues(2 * (v.n - i))
-				break
-			}
-			var name [maxNumber]byte
-			b.Name(r.key(name[:0]))
-			value(b, r)
-		}
+		pairs(b, r, v.n, false)
 		b.EndObject()
+	}
+}
+
+// pairs adds the next n pairs of a map, which are fields of the event or members of an
+// object.
+func pairs(b *normalize.Builder, r *reader, n int, fields bool) {
+	for ; n > 0; n-- {
+		if b.Failed() {
+			r.skipValues(2 * n)
+			return
+		}
+		var number [maxNumber]byte
+		if key := r.key(number[:0]); fields {
+			b.Field(key)
+		} else {
+			b.Name(key)
+		}
+		value(b, r)
 	}
 }

@@ -1,14 +1,17 @@
 package forward
 
 import (
-	"bytes"
+	"bufio"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"strconv"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
 )
 
@@ -73,15 +76,11 @@ func (s *session) unpacker(c *receiver.Chunk, how, packed []byte) (src io.Reader
 	s.packed.Reset(packed)
 	switch string(how) {
 	case "gzip":
-		if s.gzip.z == nil {
-			s.gzip.z = new(gzip.Reader)
+		if s.buffered == nil {
+			s.buffered = bufio.NewReader(nil)
 		}
-		s.gzip.packed = &s.packed
-		if err := s.gzip.next(); err != nil {
-			s.gzip.z = nil
-			return nil, nil, err
-		}
-		return &s.gzip, func() {}, nil
+		s.buffered.Reset(&s.packed)
+		return &s.gzip, func() {}, s.gzip.Reset(s.buffered)
 	case "zstd":
 		if !c.Acquire(maxWindow + zstdScratch) {
 			return nil, nil, errMemory
@@ -135,31 +134,6 @@ func (s *session) inflate(c *receiver.Chunk, how, packed []byte) ([]byte, error)
 	}
 }
 
-// members reads the members of a gzip one by one. Read together, a header that ends
-// within its name would be taken for the end of all.
-type members struct {
-	z      *gzip.Reader // nil until needed
-	packed *bytes.Reader
-}
-
-// next begins the next member of packed, which is not empty.
-func (m *members) next() error {
-	err := m.z.Reset(m.packed)
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	m.z.Multistream(false)
-	return err
-}
-
-func (m *members) Read(p []byte) (int, error) {
-	n, err := m.z.Read(p)
-	if err == io.EOF && m.packed.Len() > 0 {
-		err = m.next()
-	}
-	return n, err
-}
-
 var (
 	errMemory = errors.New("there is no memory to unpack a message")
 	errLarge  = errors.New("a message is too large")
@@ -172,4 +146,34 @@ func keep(b []byte) []byte {
 		return nil
 	}
 	return b[:0]
+}
+
+// id is the unique id of a message.
+type id [16]byte
+
+// parse reads an id from base64, which Fluentd ends with a line break. Anything else
+// is not known to be unique: Fluent Bit before 2.0 sends half a hash of the content as
+// hexadecimal digits.
+func (i *id) parse(text []byte) bool {
+	var buf [21]byte
+	if len(text) > base64.StdEncoding.EncodedLen(len(buf)) {
+		return false
+	}
+	n, err := base64.StdEncoding.Decode(buf[:], text)
+	return err == nil && n == copy(i[:], buf[:])
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// key names a message of content, which b has the events of. The content is in it, so
+// that of a client which gives one id to many messages none but equal ones are lost;
+// the number of events, so that a message which has become other events, since limits
+// have changed, is another one.
+func (m *delivery) key(b *normalize.Batch, content []byte) string {
+	sum := crc32.Update(crc32.Checksum(m.tag, castagnoli), castagnoli, content)
+	key := base64.RawStdEncoding.AppendEncode([]byte("forward/"), m.id[:])
+	for _, n := range [...]int{int(sum), len(content), b.Events()} {
+		key = strconv.AppendInt(append(key, '/'), int64(n), 36)
+	}
+	return string(key)
 }

@@ -1,14 +1,12 @@
 package loki
 
 import (
-	"bytes"
 	"log/slog"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receiver/wire"
 	"github.com/rollway/rollway/internal/jsonline"
-	"github.com/rollway/rollway/internal/jsonwalk"
 	"github.com/rollway/rollway/internal/levels"
 )
 
@@ -51,20 +49,11 @@ func (r *reader) entry(e *entry) {
 
 // line adds an object as its members, and all else as the message.
 func (r *reader) line(line []byte) {
-	if isObject(line) && r.b.Object(line) == nil {
+	if wire.IsWholeObject(line) && r.b.Object(line) == nil {
 		return
 	}
 	r.b.Slot(normalize.Message)
 	r.b.String(line)
-}
-
-// maxNested is how many objects and arrays may be in one another in a line.
-const maxNested = 10_000
-
-// isObject reports whether a line is one JSON object in valid UTF-8.
-func isObject(line []byte) bool {
-	trimmed := bytes.TrimLeft(line, " \t\r\n")
-	return len(trimmed) > 0 && trimmed[0] == '{' && utf8.Valid(trimmed) && jsonwalk.Valid(trimmed, maxNested)
 }
 
 var nameTime = []byte("entry_time")

@@ -15,15 +15,20 @@ import (
 func (r *reader) readProtobuf(q *receiver.Request) error {
 	r.begin(q)
 	defer r.b.Done()
-	f := wire.Over(q.Body)
+	return each("PushRequest", q.Body, 1, r.protobufStream)
+}
+
+// each has read read the fields of a number in a message, of a type that has a length.
+func each(message string, msg []byte, num protowire.Number, read func(field []byte) error) error {
+	f := wire.Over(msg)
 	for f.Next() {
-		if f.Num == 1 && f.Is(protowire.BytesType) {
-			if err := r.protobufStream(f.Bytes); err != nil {
+		if f.Num == num && f.Is(protowire.BytesType) {
+			if err := read(f.Bytes); err != nil {
 				return err
 			}
 		}
 	}
-	return broken("PushRequest", f.Err())
+	return broken(message, f.Err())
 }
 
 // broken names the message that an error of the wire format is in.
@@ -39,31 +44,16 @@ func broken(message string, err error) error {
 //	Stream { labels 1 string, entries 2, hash 3 }
 func (r *reader) protobufStream(msg []byte) error {
 	r.labels, r.values = r.labels[:0], r.values[:0]
-	f := wire.Over(msg)
-	for f.Next() {
-		if f.Num == 1 && f.Is(protowire.BytesType) {
-			if err := r.parseLabels(f.Bytes); err != nil {
-				return err
-			}
-		}
-	}
-	if err := broken("Stream", f.Err()); err != nil {
+	if err := each("Stream", msg, 1, r.parseLabels); err != nil {
 		return err
 	}
-	f = wire.Over(msg)
-	for f.Next() {
-		if f.Num == 2 && f.Is(protowire.BytesType) {
-			if err := r.protobufEntry(f.Bytes); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return each("Stream", msg, 2, r.protobufEntry)
 }
 
 // protobufEntry makes the event of
 //
 //	Entry { timestamp 1 Timestamp, line 2 string, structuredMetadata 3 LabelPair, parsed 4 LabelPair }
+//	LabelPair { name 1, value 2 }
 func (r *reader) protobufEntry(msg []byte) (err error) {
 	var e entry
 	r.metadata = r.metadata[:0]
@@ -79,8 +69,10 @@ func (r *reader) protobufEntry(msg []byte) (err error) {
 			e.line = f.Bytes
 		case 3, 4:
 			var p pair
-			if p, err = readPair(f.Bytes); err == nil {
+			if p.name, p.value, err = wire.Pair(f.Bytes); err == nil {
 				err = r.add(&r.metadata, p)
+			} else {
+				err = broken("LabelPair", err)
 			}
 		}
 		if err != nil {
@@ -92,14 +84,6 @@ func (r *reader) protobufEntry(msg []byte) (err error) {
 	}
 	r.entry(&e)
 	return nil
-}
-
-// readPair reads
-//
-//	LabelPair { name 1, value 2 }
-func readPair(msg []byte) (p pair, err error) {
-	p.name, p.value, err = wire.Pair(msg)
-	return p, broken("LabelPair", err)
 }
 
 // readTimestamp reads

@@ -3,7 +3,6 @@ package otlp
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -47,20 +46,13 @@ func (overHTTP) Answer(a *receiver.Answer) {
 // appendJSON appends the answer: an ExportLogsServiceResponse or a Status.
 func appendJSON(dst []byte, a *receiver.Answer) []byte {
 	if a.Code != http.StatusOK {
-		dst = append(dst, `{"code":`...)
-		dst = strconv.AppendInt(dst, int64(statusOf(a.Code)), 10)
-		dst = append(dst, `,"message":`...)
-		dst = jsonline.AppendString(dst, a.Text)
-		return append(dst, '}')
+		return fmt.Appendf(dst, `{"code":%d,"message":%s}`, statusOf(a.Code), jsonline.AppendString(nil, a.Text))
 	}
 	if a.Batch.RejectedTotal == 0 {
 		return append(dst, "{}"...)
 	}
-	dst = append(dst, `{"partialSuccess":{"rejectedLogRecords":"`...)
-	dst = strconv.AppendInt(dst, int64(a.Batch.RejectedTotal), 10)
-	dst = append(dst, `","errorMessage":`...)
-	dst = jsonline.AppendString(dst, rejections(a.Batch))
-	return append(dst, "}}"...)
+	return fmt.Appendf(dst, `{"partialSuccess":{"rejectedLogRecords":"%d","errorMessage":%s}}`,
+		a.Batch.RejectedTotal, jsonline.AppendString(nil, rejections(a.Batch)))
 }
 
 // appendResponse appends an ExportLogsServiceResponse:
@@ -70,14 +62,7 @@ func appendResponse(dst []byte, b *normalize.Batch) []byte {
 	if b.RejectedTotal == 0 {
 		return dst
 	}
-	text := rejections(b)
-	size := protowire.SizeTag(1) + protowire.SizeVarint(uint64(b.RejectedTotal)) + protowire.SizeTag(2) + protowire.SizeBytes(len(text))
-	dst = protowire.AppendTag(dst, 1, protowire.BytesType)
-	dst = protowire.AppendVarint(dst, uint64(size))
-	dst = protowire.AppendTag(dst, 1, protowire.VarintType)
-	dst = protowire.AppendVarint(dst, uint64(b.RejectedTotal))
-	dst = protowire.AppendTag(dst, 2, protowire.BytesType)
-	return protowire.AppendString(dst, text)
+	return appendField(dst, 1, appendField(appendNumber(nil, 1, uint64(b.RejectedTotal)), 2, []byte(rejections(b))))
 }
 
 // rejections says what was wrong with the first records that were rejected.
@@ -110,29 +95,25 @@ const (
 	codeUnauthenticated   = 16
 )
 
-// statusOf returns the code for a status of HTTP. Clients try again after
-// UNAVAILABLE, and after RESOURCE_EXHAUSTED with a RetryInfo, when that says;
-// RESOURCE_EXHAUSTED without it says that it is of no use.
+// statuses are the codes for statuses of HTTP. Clients try again after UNAVAILABLE, and
+// after RESOURCE_EXHAUSTED with a RetryInfo, when that says; RESOURCE_EXHAUSTED without it
+// says that it is of no use.
+var statuses = map[int]int{
+	200: codeOK,
+	400: codeInvalidArgument, 422: codeInvalidArgument,
+	401: codeUnauthenticated,
+	403: codePermissionDenied,
+	405: codeUnimplemented, 415: codeUnimplemented,
+	408: codeDeadlineExceeded,
+	413: codeResourceExhausted, 429: codeResourceExhausted,
+	500: codeInternal,
+	503: codeUnavailable,
+}
+
+// statusOf returns the code for a status of HTTP.
 func statusOf(http int) int {
-	switch http {
-	case 200:
-		return codeOK
-	case 400, 422:
-		return codeInvalidArgument
-	case 401:
-		return codeUnauthenticated
-	case 403:
-		return codePermissionDenied
-	case 405, 415:
-		return codeUnimplemented
-	case 408:
-		return codeDeadlineExceeded
-	case 413, 429:
-		return codeResourceExhausted
-	case 503:
-		return codeUnavailable
-	case 500:
-		return codeInternal
+	if code, known := statuses[http]; known {
+		return code
 	}
 	return codeUnknown
 }
@@ -146,22 +127,15 @@ const retryInfo = "type.googleapis.com/google.rpc.RetryInfo"
 //
 // seconds is the delay after which to try again; 0: no details.
 func appendStatus(dst []byte, code int, message string, seconds uint64) []byte {
-	dst = protowire.AppendTag(dst, 1, protowire.VarintType)
-	dst = protowire.AppendVarint(dst, uint64(code))
-	dst = protowire.AppendTag(dst, 2, protowire.BytesType)
-	dst = protowire.AppendString(dst, strings.ToValidUTF8(message, "\uFFFD"))
+	dst = appendField(appendNumber(dst, 1, uint64(code)), 2, []byte(strings.ToValidUTF8(message, "\uFFFD")))
 	if seconds == 0 {
 		return dst
 	}
-	var duration, value, details []byte
-	duration = protowire.AppendTag(duration, 1, protowire.VarintType)
-	duration = protowire.AppendVarint(duration, seconds)
-	value = protowire.AppendTag(value, 1, protowire.BytesType)
-	value = protowire.AppendBytes(value, duration)
-	details = protowire.AppendTag(details, 1, protowire.BytesType)
-	details = protowire.AppendString(details, retryInfo)
-	details = protowire.AppendTag(details, 2, protowire.BytesType)
-	details = protowire.AppendBytes(details, value)
-	dst = protowire.AppendTag(dst, 3, protowire.BytesType)
-	return protowire.AppendBytes(dst, details)
+	delay := appendField(nil, 1, appendNumber(nil, 1, seconds))
+	return appendField(dst, 3, appendField(appendField(nil, 1, []byte(retryInfo)), 2, delay))
+}
+
+// appendNumber appends a field that is a varint.
+func appendNumber(dst []byte, num protowire.Number, n uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(dst, num, protowire.VarintType), n)
 }

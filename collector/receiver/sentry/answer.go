@@ -22,19 +22,15 @@ func (answerer) Answer(a *receiver.Answer) {
 		if n := a.Batch.RejectedTotal; n > 0 {
 			a.Header["X-Sentry-Error"] = []string{strconv.Itoa(n) + " of the envelope's events cannot be stored as they are"}
 		}
-		a.Body = append(a.Body, '{')
+		id := ""
 		if len(a.Note) > 1 {
-			a.Body = append(a.Body, `"id":"`...)
-			a.Body = append(a.Body, a.Note[1:]...)
-			a.Body = append(a.Body, '"')
+			id = `"id":"` + string(a.Note[1:]) + `"`
 		}
-		a.Body = append(a.Body, "}\n"...)
+		a.Body = append(a.Body, "{"+id+"}\n"...)
 		return
 	}
 	a.Header["X-Sentry-Error"] = []string{oneLine(a.Text)}
-	a.Body = append(a.Body, `{"detail":`...)
-	a.Body = jsonline.AppendString(a.Body, a.Text)
-	a.Body = append(a.Body, "}\n"...)
+	a.Body = append(jsonline.AppendString(append(a.Body, `{"detail":`...), a.Text), "}\n"...)
 }
 
 // oneLine makes text fit for a header.

@@ -1,8 +1,10 @@
 package splunk
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -84,22 +86,19 @@ func (answerer) Answer(a *receiver.Answer) {
 	a.Body = append(a.Body, "}\n"...)
 }
 
+// faults are the codes for statuses of failed requests; others have invalidData.
+var faults = map[int]byte{
+	http.StatusUnauthorized:        tokenRequired,
+	http.StatusForbidden:           tokenInvalid,
+	http.StatusServiceUnavailable:  busy,
+	http.StatusInternalServerError: internalError,
+}
+
 // appendFault appends the answer to a request when nothing was taken.
 func appendFault(dst []byte, status int, text string) []byte {
-	code := byte(invalidData)
-	switch status {
-	case http.StatusBadRequest:
-		if text == codes[noData].text {
-			code = noData
-		}
-	case http.StatusUnauthorized:
-		code = tokenRequired
-	case http.StatusForbidden:
-		code = tokenInvalid
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		code = busy
-	case http.StatusInternalServerError:
-		code = internalError
+	code := cmp.Or(faults[status], invalidData)
+	if text == codes[noData].text {
+		code = noData
 	}
 	dst = appendText(dst, codes[code].text, code)
 	if text != codes[code].text {
@@ -145,9 +144,7 @@ var Acks http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Req
 		if i > 0 {
 			answer = append(answer, ',')
 		}
-		answer = append(answer, '"')
-		answer = strconv.AppendUint(answer, id, 10)
-		answer = append(answer, `":true`...)
+		answer = fmt.Appendf(answer, `"%d":true`, id)
 	}
 	write(w, http.StatusOK, append(answer, "}}"...))
 })

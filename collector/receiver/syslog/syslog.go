@@ -32,11 +32,10 @@ import (
 	"bytes"
 	"net/netip"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
-	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/collector/receiver/wire"
 	"github.com/rollway/rollway/internal/levels"
 )
 
@@ -166,16 +165,10 @@ func attr(b *normalize.Builder, name, v []byte) {
 	}
 }
 
-// maxNested is how many objects and arrays may be in one another in a message.
-const maxNested = 10_000
-
 // jsonObject returns the JSON object that text is, or nil.
 func jsonObject(text []byte) []byte {
-	text = bytes.TrimSpace(text)
-	if bytes.HasPrefix(text, cee) {
-		text = bytes.TrimSpace(text[len(cee):])
-	}
-	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' || !utf8.Valid(text) || !jsonwalk.Valid(text, maxNested) {
+	text = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(text), cee))
+	if !wire.IsWholeObject(text) {
 		return nil
 	}
 	return text

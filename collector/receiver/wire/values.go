@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
@@ -76,6 +77,13 @@ func Get(object []byte, name string) []byte {
 		}
 	}
 	return nil
+}
+
+// IsWholeObject reports whether text is one JSON object in valid UTF-8, with white space
+// around it or without.
+func IsWholeObject(text []byte) bool {
+	start := jsonwalk.SkipSpace(text, 0)
+	return IsObject(text[start:]) && utf8.Valid(text) && jsonwalk.Valid(text[start:], maxNested)
 }
 
 // IsObject tells the kind of a value.
