@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/rollway/rollway/internal/aside"
 	"github.com/rollway/rollway/internal/disk"
 )
 
@@ -78,10 +80,7 @@ func (m *maintenance) request() {
 	if !m.begin() {
 		return
 	}
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
+	aside.Signal(m.wake)
 }
 
 func (m *maintenance) run() {
@@ -128,10 +127,7 @@ func (m *maintenance) close(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	m.cancel()
-	select {
-	case <-ended:
-	case <-time.After(stopTimeout):
-	}
+	aside.Await(ended, stopTimeout)
 	return m.popFailure()
 }
 
@@ -246,4 +242,38 @@ func (m *maintenance) tellRotated(path string) {
 		}
 	}()
 	m.f.opt.OnRotated(path)
+}
+
+// ReopenOn calls Reopen when the process gets one of the signals, for logrotate's
+// postrotate script: f.ReopenOn(syscall.SIGHUP). It ends with Close or with stop, which
+// does not wait and may be called again. Errors go to Options.OnError. Windows has no
+// SIGHUP; there a File notices at its next check that it was moved.
+func (f *File) ReopenOn(signals ...os.Signal) (stop func()) {
+	got := make(chan os.Signal, 1)
+	stopped := make(chan struct{})
+	stop = sync.OnceFunc(func() {
+		signal.Stop(got)
+		close(stopped)
+	})
+	if len(signals) == 0 || !f.maintenance.watch() {
+		return stop
+	}
+	signal.Notify(got, signals...)
+	go func() {
+		defer f.maintenance.running.Done()
+		defer stop()
+		for {
+			select {
+			case <-got:
+				if err := f.Reopen(); err != nil && !errors.Is(err, os.ErrClosed) { // a signal that came with Close
+					f.teller.Tell(int(reopening), err) // which is counted
+				}
+			case <-stopped:
+				return
+			case <-f.maintenance.stop:
+				return
+			}
+		}
+	}()
+	return stop
 }

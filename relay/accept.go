@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/rollway/rollway/internal/aside"
 )
 
 // accept takes connections until the listener is closed.
@@ -34,10 +36,7 @@ func (r *Relay) accept(ctx context.Context, l net.Listener) error {
 			r.counts.acceptErrors.Add(1)
 			pause = min(max(2*pause, 5*time.Millisecond), longest)
 			r.limited.log(slog.LevelError, "cannot accept a connection", slog.Any("error", err))
-			select {
-			case <-time.After(pause):
-			case <-r.stopped.Done():
-			}
+			aside.Await(r.stopped.Done(), pause)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rollway/rollway/internal/aside"
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/spool"
 )
@@ -194,16 +195,8 @@ func (s *spillQueue) append(p []byte, lines uint64) error {
 			s.w.note(diskFinding, 0, err)
 		}
 	}
-	signal(s.wake)
+	aside.Signal(s.wake)
 	return nil
-}
-
-// signal puts a value into c, which holds one.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // takeCounts counts the lines that the spool has dropped, and reports its findings.

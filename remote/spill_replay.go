@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/rollway/rollway/internal/aside"
 	"github.com/rollway/rollway/internal/backoff"
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/spool"
@@ -191,7 +192,7 @@ func (s *spillQueue) send(l *worker, why repeatedStatus) error {
 	if h, ok := l.out.(*httpSender); ok {
 		h.replay(replaying{l.piece, l.after, why, func() {
 			l.sent.Store(true)
-			signal(s.sent)
+			aside.Signal(s.sent)
 		}})
 		defer h.replay(replaying{})
 	}
@@ -244,7 +245,7 @@ func (s *spillQueue) drain(ctx context.Context, patient bool) error {
 	}
 	target := s.spool.Stats().Next
 	<-s.storing
-	signal(s.flush)
+	aside.Signal(s.flush)
 	for {
 		s.w.mu.Lock()
 		moved := s.progress

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/rollway/rollway/internal/aside"
 	"github.com/rollway/rollway/line"
 )
 
@@ -267,7 +268,7 @@ func (w *Writer) wakeUnlock() {
 	wake := w.needWakeLocked()
 	w.mu.Unlock()
 	if wake {
-		signal(w.wake)
+		aside.Signal(w.wake)
 	}
 }
 
@@ -277,15 +278,7 @@ func (w *Writer) wakeParkedUnlock() {
 	w.parked, w.tickerOff = false, false
 	w.unlockServed()
 	if wake {
-		signal(w.wake)
-	}
-}
-
-// signal sends a token to c, which holds one at most.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+		aside.Signal(w.wake)
 	}
 }
 

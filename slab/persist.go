@@ -8,6 +8,7 @@ import (
 	panics "runtime/debug"
 	"time"
 
+	"github.com/rollway/rollway/internal/aside"
 	"github.com/rollway/rollway/internal/slabfile"
 	"github.com/rollway/rollway/line"
 )
@@ -250,7 +251,7 @@ func (w *Writer) loseLocked(err error) {
 		w.committed = f.cur.committed
 		w.openLocked()
 	}
-	signal(k.wake)
+	aside.Signal(k.wake)
 }
 
 // pendingIn returns how many lines of s, which is not being filled, are pending.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/rollway/rollway/internal/aside"
 	"github.com/rollway/rollway/internal/goid"
 )
 
@@ -122,7 +123,7 @@ func (w *Writer) appendSharded(s *shard, pl *appending) (appended bool, err erro
 		w.mu.Unlock()
 		t.put(start, piece)
 		if wake {
-			signal(w.wake)
+			aside.Signal(w.wake)
 		}
 		pl.rest = pl.rest[len(piece):]
 		return true, nil

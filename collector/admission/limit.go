@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rollway/rollway/internal/aside"
 	"github.com/rollway/rollway/internal/openfiles"
 )
 
@@ -204,10 +205,7 @@ func (l *Limit) removeLocked(c *Conn) {
 		l.disownLocked(c)
 	}
 	if l.open+len(l.over) == 0 {
-		select {
-		case l.none <- struct{}{}:
-		default:
-		}
+		aside.Signal(l.none)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/ulid"
+	"github.com/rollway/rollway/internal/aside"
 	"github.com/rollway/rollway/internal/disk"
 )
 
@@ -164,7 +165,7 @@ func (s *Store) Add(o Origin, batch *normalize.Batch) {
 		s.settle(n, DroppedQueue)
 		return
 	}
-	s.wake()
+	aside.Signal(s.work)
 }
 
 // fitsLocked reports whether a principal may have n bytes more waiting. In the second half
@@ -178,13 +179,6 @@ func (s *Store) fitsLocked(principal string, n int) bool {
 		users++
 	}
 	return s.held+n <= maxHeld && s.heldBy[principal]+n <= maxHeld/users
-}
-
-func (s *Store) wake() {
-	select {
-	case s.work <- struct{}{}:
-	default:
-	}
 }
 
 // run writes what Add has left until the Store is closed.
@@ -204,10 +198,7 @@ func (s *Store) run() {
 		if s.release(items) {
 			return
 		}
-		select {
-		case <-time.After(min(rest*time.Since(begin), maxRest)):
-		case <-s.quit:
-		}
+		aside.Await(s.quit, min(rest*time.Since(begin), maxRest))
 	}
 }
 
@@ -256,7 +247,7 @@ func (s *Store) Close() error {
 	}
 	s.closing = true
 	s.mu.Unlock()
-	s.wake()
+	aside.Signal(s.work)
 	timeout := time.NewTimer(closeTimeout)
 	defer timeout.Stop()
 	select {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollway/rollway/internal/aside"
 	"github.com/rollway/rollway/internal/disk"
 )
 
@@ -205,7 +206,7 @@ func (s *Store) Mark(f Filter, ids []string) (n int, err error) {
 	s.mu.Lock()
 	s.forget = append(s.forget, found...)
 	s.mu.Unlock()
-	s.wake()
+	aside.Signal(s.work)
 	for i := 0; i < len(list) && err == nil; i++ {
 		switch err = Mark(s.fs, list[i]); {
 		case err == nil:

@@ -93,22 +93,6 @@ func (r *rule) address(line []byte, s *normalize.Scratch) (addr netip.Addr, has 
 	return forwarded.ParseNode(unsafe.String(unsafe.SliceData(text), len(text)))
 }
 
-// parseNetwork reads a network, or an address, which is one of itself alone.
-func parseNetwork(text string) (netip.Prefix, error) {
-	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
-		addr = addr.Unmap()
-		return netip.PrefixFrom(addr, addr.BitLen()), nil
-	}
-	p, err := netip.ParsePrefix(text)
-	if err != nil || p.Addr().Is4In6() {
-		return p, fmt.Errorf("%.60q is no network: write one as 10.0.0.0/8 or 2001:db8::/32", text)
-	}
-	if p != p.Masked() {
-		return p, fmt.Errorf("%s has bits beyond its length: the network is %s", p, p.Masked())
-	}
-	return p, nil
-}
-
 // maxNetworks is the size of a file of networks in bytes, at most.
 const maxNetworks = 64 << 20
 
@@ -171,7 +155,7 @@ func (l *loader) networksBy(n *yaml.Node, section, by string) *networks {
 // networkTable reads networks with what each adds.
 func (l *loader) networkTable(table *networks, n *yaml.Node, key, by string) {
 	l.mapping(n, key, nil, func(name string, k, v *yaml.Node) {
-		p, err := parseNetwork(name)
+		p, err := forwarded.ParseNetwork(name)
 		if err != nil {
 			l.fail(k, key, "%v", err)
 			return
@@ -234,7 +218,7 @@ func (l *loader) networkFile(table *networks, at *yaml.Node, key, by string) err
 			return fmt.Errorf("%s: %w", at.Value, err)
 		}
 		line, _ := in.FieldPos(0)
-		p, err := parseNetwork(strings.TrimSpace(record[0]))
+		p, err := forwarded.ParseNetwork(strings.TrimSpace(record[0]))
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", at.Value, line, err)
 		}

@@ -3,6 +3,7 @@ package enrich
 import (
 	"bytes"
 	"slices"
+	"unsafe"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/internal/jsonline"
@@ -300,10 +301,7 @@ func (w *rewriter) replaced(text []byte, at, to int) {
 
 // appendEscaped appends s as it is written between the quotes of a string.
 func appendEscaped(dst, s []byte) []byte {
-	start := len(dst)
-	dst = jsonline.AppendStringBytes(dst, s)
-	n := copy(dst[start:], dst[start+1:len(dst)-1])
-	return dst[:start+n]
+	return jsonline.AppendEscaped(dst, unsafe.String(unsafe.SliceData(s), len(s)))
 }
 
 // redactName replaces matches in the name of a member. A name of an attribute stays the

@@ -43,7 +43,7 @@ func New(networks, header string) (*Trust, error) {
 	}
 	t := &Trust{rfc7239: header == Forwarded}
 	for _, text := range strings.Fields(networks) {
-		p, err := parseNetwork(text)
+		p, err := ParseNetwork(text)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +58,8 @@ func New(networks, header string) (*Trust, error) {
 	return t, nil
 }
 
-func parseNetwork(text string) (netip.Prefix, error) {
+// ParseNetwork reads a network, or an address, which is one of itself alone.
+func ParseNetwork(text string) (netip.Prefix, error) {
 	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
 		addr = addr.Unmap()
 		return netip.PrefixFrom(addr, addr.BitLen()), nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/clients"
+	"github.com/rollway/rollway/internal/backoff"
 )
 
 // Waits between attempts to store when the store is full, or to grow when the
@@ -175,9 +176,7 @@ func (f *batcher) await(n int64) bool {
 			f.r.see(f.receiver, f.from, f.space.sender, clients.Seen{Refused: clients.Reason(http.StatusServiceUnavailable), Text: "no memory is left in the budget"})
 			return false
 		}
-		select {
-		case <-time.After(wait):
-		case <-f.ctx.Done():
+		if !backoff.Sleep(f.ctx, wait) {
 			return false
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
+	"github.com/rollway/rollway/internal/aside"
 )
 
 const (
@@ -137,7 +138,7 @@ func (s *packets) put(data []byte, peer netip.AddrPort) {
 			d.end = len(f.data)
 			f.list = append(f.list, d)
 			s.mu.Unlock()
-			signal(s.arrived)
+			aside.Signal(s.arrived)
 			return
 		}
 		s.mu.Unlock()
@@ -149,15 +150,7 @@ func (s *packets) end() {
 	s.mu.Lock()
 	s.ended = true
 	s.mu.Unlock()
-	signal(s.arrived)
-}
-
-// signal leaves word in c, if none is there.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+	aside.Signal(s.arrived)
 }
 
 // storeAll stores what is read until all is stored and nothing follows.
@@ -169,7 +162,7 @@ func (s *packets) storeAll() {
 		p, s.filling = s.filling, part{p.data[:0], p.list[:0]}
 		ended = s.ended
 		s.mu.Unlock()
-		signal(s.room)
+		aside.Signal(s.room)
 		s.storePart(&p)
 	}
 }

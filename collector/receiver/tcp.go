@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/clients"
+	"github.com/rollway/rollway/internal/aside"
 )
 
 // ServeStream takes events in protocol p from the connections of ln until ctx
@@ -46,10 +47,7 @@ func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamPro
 			// Out of descriptors, or the peer was gone already.
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			r.logSome(slog.LevelWarn, "accept connection", "error", err, "again in", pause)
-			select {
-			case <-time.After(pause):
-			case <-ctx.Done():
-			}
+			aside.Await(ctx.Done(), pause)
 			continue
 		}
 		pause = 0

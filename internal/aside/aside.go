@@ -139,6 +139,14 @@ func Await(done <-chan struct{}, limit time.Duration) {
 	}
 }
 
+// Signal leaves word in c, which has room for one value, if none is there.
+func Signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
 // ToStderr writes err to standard error, as a JSON line at level ERROR.
 func ToStderr(err error) {
 	b := append(make([]byte, 0, 256), `{"time":"`...)

@@ -80,6 +80,10 @@ var table = []edge{
 	{"relay", "internal/openfiles", "how many connections there may be by default"},
 	{"relay", "internal/relaytune", "how bytes are copied, for benchmarks and flags of operators"},
 	{"collector/admission", "internal/openfiles", "likewise"},
+	{"collector/admission", "internal/aside", "signals between goroutines"},
+	{"collector/deadletter", "internal/aside", "likewise"},
+	{"collector/receiver", "internal/aside", "likewise"},
+	{"collector/receiver", "internal/backoff", "waits between attempts"},
 	{"collector/httpserver", "collector/admission", "connections count from when they are accepted"},
 	{"collector/access", "collector/admission", "a token says who pays"},
 	{"collector/receiver", "collector/admission", "requests and connections take memory and turns"},
@@ -154,10 +158,10 @@ var table = []edge{
 	{"collector/receiver/forward", "collector/normalize", "records become lines"},
 	{"collector/receiver/forward", "collector/receiver", "the interface it implements"},
 	{"collector/receiver/forward", "collector/pool", "memory that is used again is checked for use after return"},
-	{"collector/receiver/forward", "github.com/klauspost/compress/gzip", "compressed entries are unpacked"},
-	{"collector/receiver/forward", "github.com/klauspost/compress/zstd", "likewise"},
+	{"collector/receiver/forward", "github.com/klauspost/compress/zstd", "compressed entries are unpacked"},
 	{"collector/receiver/syslog", "collector/normalize", "a message becomes a line"},
 	{"collector/receiver/syslog", "collector/receiver", "the interface it implements"},
+	{"collector/receiver/syslog", "collector/receiver/wire", "is a message's text one JSON object"},
 	{"collector/receiver/elastic", "collector/receiver/wire", "documents are taken apart without being decoded"},
 	{"collector/receiver/elastic", "collector/normalize", "documents become lines"},
 	{"collector/receiver/elastic", "collector/receiver", "the interface it implements"},
@@ -247,7 +251,6 @@ var table = []edge{
 	{"collector/cmd/rollway", "github.com/klauspost/compress/gzip", "send reads packed files"},
 	{"collector/cmd/rollway", "github.com/klauspost/compress/zstd", "send reads packed files"},
 	{"collector/cmd/rollway", "golang.org/x/term", "progress and colours on a terminal only"},
-	{"collector/cmd/rollway", "github.com/HdrHistogram/hdrhistogram-go", "demo reports percentiles"},
 }
 
 // composers put stages together and so may import any package of this
