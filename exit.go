@@ -135,7 +135,8 @@ func (l *Logger) exitOn(notify func(chan<- os.Signal) func()) (stop func()) {
 		select {
 		case sig := <-ch:
 			l.last(context.Background(), l.newRecord(slog.LevelInfo, "signal: "+sig.String(), 0, 0), nil, true)
-			l.core.exit(128 + signalNumber(sig))
+			number, _ := sig.(syscall.Signal)
+			l.core.exit(128 + int(number))
 		case <-done:
 		}
 	}()
@@ -254,11 +255,4 @@ func (l *Logger) plainLine(ctx context.Context, r lastRecord, attrs []slog.Attr)
 		r.Context = ctx
 	}
 	return e
-}
-
-func signalNumber(s os.Signal) int {
-	if n, ok := s.(syscall.Signal); ok {
-		return int(n)
-	}
-	return 0
 }

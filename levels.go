@@ -59,6 +59,13 @@ type levelRule struct {
 	level slog.Level
 }
 
+func (r *levelRule) pattern() string {
+	if r.below {
+		return r.name + ".*"
+	}
+	return r.name
+}
+
 // nameGate is the gate of all Loggers with one key. (Without the key it would be so
 // small that the runtime puts several into one block, and frees none before all.)
 type nameGate struct {
@@ -111,11 +118,7 @@ func (v *Levels) String() string {
 			b = append(b, ',')
 		}
 		if r.name != "" {
-			b = append(b, r.name...)
-			if r.below {
-				b = append(b, ".*"...)
-			}
-			b = append(b, '=')
+			b = append(append(b, r.pattern()...), '=')
 		}
 		if r.level == LevelOff {
 			b = append(b, "off"...)
@@ -154,18 +157,7 @@ func (v *Levels) replaceLocked(rules []levelRule) {
 		return known
 	})
 	slices.SortStableFunc(rules, func(a, b levelRule) int {
-		if c := cmp.Compare(len(b.name), len(a.name)); c != 0 {
-			return c
-		}
-		if c := cmp.Compare(a.name, b.name); c != 0 {
-			return c
-		}
-		if a.below == b.below {
-			return 0
-		} else if b.below {
-			return -1 // the exact rule before the one for all below
-		}
-		return 1
+		return cmp.Or(cmp.Compare(len(b.name), len(a.name)), cmp.Compare(a.pattern(), b.pattern())) // the exact one before that for all below
 	})
 	v.rules = rules
 	for key, p := range v.gates {

@@ -157,33 +157,23 @@ func (o Options) withDefaults() (Options, error) {
 		o.Exit = os.Exit
 	}
 	var errs []error
-	if o.MaxLine < 512 {
-		errs = append(errs, fmt.Errorf("Options.MaxLine is %d: give 512 bytes or more, or 0 for %d", o.MaxLine, encode.DefaultMaxLine))
-	}
-	if o.MaxWait < 0 {
-		errs = append(errs, fmt.Errorf("Options.MaxWait is %v: give a positive duration, or 0 for %v", o.MaxWait, defaultMaxWait))
-	}
-	if o.CloseTimeout < 0 {
-		errs = append(errs, fmt.Errorf("Options.CloseTimeout is %v: give a positive duration, or 0 for %v", o.CloseTimeout, defaultCloseTimeout))
-	}
-	for name, l := range map[string]slog.Leveler{"Caller": o.Caller, "Stack": o.Stack} {
-		if encode.IsNil(l) {
-			errs = append(errs, fmt.Errorf("Options.%s is a nil %T", name, l))
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf("Options."+format, args...))
 		}
+	}
+	refuse(o.MaxLine < 512, "MaxLine is %d: give 512 bytes or more, or 0 for %d", o.MaxLine, encode.DefaultMaxLine)
+	refuse(o.MaxWait < 0, "MaxWait is %v: give a positive duration, or 0 for %v", o.MaxWait, defaultMaxWait)
+	refuse(o.CloseTimeout < 0, "CloseTimeout is %v: give a positive duration, or 0 for %v", o.CloseTimeout, defaultCloseTimeout)
+	for name, l := range map[string]slog.Leveler{"Caller": o.Caller, "Stack": o.Stack} {
+		refuse(encode.IsNil(l), "%s is a nil %T", name, l)
 	}
 	for i, out := range o.Outputs {
-		if out.Level != nil && encode.IsNil(out.Level) {
-			errs = append(errs, fmt.Errorf("Options.Outputs[%d].Level is a nil %T", i, out.Level))
-		}
-		if out.Encoder != nil && encode.IsNil(out.Encoder) {
-			errs = append(errs, fmt.Errorf("Options.Outputs[%d].Encoder is a nil %T", i, out.Encoder))
-		}
-		if encode.IsNil(out.Writer) {
-			errs = append(errs, fmt.Errorf("Options.Outputs[%d].Writer is nil: give a writer", i))
-		}
-		if before := slices.IndexFunc(o.Outputs[:i], func(b Output) bool { return b.Name == out.Name }); before >= 0 && out.Name != "" {
-			errs = append(errs, fmt.Errorf("Options.Outputs[%d].Name is %q, the same as of Outputs[%d]: give each its own name", i, out.Name, before))
-		}
+		refuse(out.Level != nil && encode.IsNil(out.Level), "Outputs[%d].Level is a nil %T", i, out.Level)
+		refuse(out.Encoder != nil && encode.IsNil(out.Encoder), "Outputs[%d].Encoder is a nil %T", i, out.Encoder)
+		refuse(encode.IsNil(out.Writer), "Outputs[%d].Writer is nil: give a writer", i)
+		before := slices.IndexFunc(o.Outputs[:i], func(b Output) bool { return b.Name == out.Name })
+		refuse(before >= 0 && out.Name != "", "Outputs[%d].Name is %q, the same as of Outputs[%d]: give each its own name", i, out.Name, before)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return o, fmt.Errorf("rollway.New: %w", err)

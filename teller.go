@@ -108,10 +108,7 @@ func (t *teller) finish(ctx context.Context, errs []outputError, end bool) {
 	select {
 	case <-idle:
 	case <-ctx.Done():
-		select {
-		case <-idle:
-		case <-time.After(lastWords):
-		}
+		aside.Await(idle, lastWords)
 	}
 }
 

@@ -6,15 +6,17 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/promtext"
 	"github.com/rollway/rollway/internal/smalldisk"
 	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/slab"
-	"golang.org/x/sys/unix"
 )
 
 // TestHungDisk: the disk hangs for 8 s under the headline load, 1000 records of
@@ -83,10 +85,10 @@ func hang(t *testing.T, disk string, policy slab.Policy, try int) (slowest time.
 	h.frozen, h.thawed = make(chan struct{}), make(chan struct{})
 	switches.Go(func() {
 		<-h.frozen
-		smalldisk.Freeze(t, disk)
+		freeze(t, disk)
 		begin := time.Now()
 		<-h.thawed
-		smalldisk.Thaw(t, disk)
+		thaw(t, disk)
 		hung = time.Since(begin)
 	})
 	producers := make([]producer, l.goroutines)
@@ -165,3 +167,33 @@ func (h *hanging) LogBytes(p []byte) error {
 
 func (h *hanging) Close() error     { return h.w.Close() }
 func (h *hanging) Figures() Figures { return Figures{} }
+
+// freeze makes every write to the file system of Ext4 hang until thaw or the end of the
+// test.
+func freeze(t testing.TB, disk string) {
+	t.Helper()
+	const fifreeze = 0xC0045877 // FIFREEZE
+	if errno := fileSystem(disk, fifreeze); errno != 0 {
+		t.Fatalf("freeze %s: %v", disk, errno)
+	}
+	t.Cleanup(func() { thaw(t, disk) })
+}
+
+// thaw ends freeze. It may be called again.
+func thaw(t testing.TB, disk string) {
+	t.Helper()
+	const fithaw = 0xC0045878 // FITHAW
+	if errno := fileSystem(disk, fithaw); errno != 0 && errno != syscall.EINVAL {
+		t.Errorf("thaw %s: %v", disk, errno)
+	}
+}
+
+func fileSystem(disk string, request uintptr) syscall.Errno {
+	f, err := os.Open(disk)
+	if err != nil {
+		return syscall.ENOENT
+	}
+	defer f.Close()
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, 0)
+	return errno
+}

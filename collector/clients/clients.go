@@ -2,7 +2,6 @@
 package clients
 
 import (
-	"encoding/binary"
 	"hash/maphash"
 	"log/slog"
 	"net/http"
@@ -105,9 +104,7 @@ func principal(addr netip.Addr) netip.Addr {
 	if !addr.Is6() || addr.IsLoopback() {
 		return addr
 	}
-	b := addr.As16()
-	binary.BigEndian.PutUint64(b[8:], 0)
-	return netip.AddrFrom16(b)
+	return network(addr).Addr()
 }
 
 // network is the /24 or the /64 of addr.

@@ -28,7 +28,7 @@ func appendTemplate(dst, msg []byte) []byte {
 	for i := 0; i < len(msg); {
 		i += t.next(msg, i)
 	}
-	return t.trimmed()
+	return append(t.dst[:t.begin], bytes.TrimRight(t.dst[t.begin:], " ")...)
 }
 
 // template is a template that is being made.
@@ -146,10 +146,6 @@ func joins(b []byte) bool {
 		}
 	}
 	return true
-}
-
-func (t *template) trimmed() []byte {
-	return append(t.dst[:t.begin], bytes.TrimRight(t.dst[t.begin:], " ")...)
 }
 
 // quoted returns the length of the quoted text that begins at msg[i]: a quote

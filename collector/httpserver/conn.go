@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -151,12 +150,7 @@ func (c *conn) endTurn(closed bool) {
 }
 
 // CloseWrite lets net/http send a last answer that is not lost by a reset.
-func (c *conn) CloseWrite() error {
-	if half, is := c.Conn.(interface{ CloseWrite() error }); is {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
-}
+func (c *conn) CloseWrite() error { return c.admitted.CloseWrite() }
 
 // look looks at what was read of plain HTTP. After an error the connection has been
 // answered and ends.

@@ -176,7 +176,7 @@ func (r *Receiver) broken(w *workspace) failure {
 		return r.tooLarge("the body")
 	case err == nil:
 		return failure{}
-	case isTooLarge(err):
+	case errors.As(err, new(*http.MaxBytesError)):
 		return closing(http.StatusRequestEntityTooLarge, "the body is over the server's limit; send smaller requests")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return closing(http.StatusRequestTimeout, "the body did not arrive within %v; nothing was stored", r.opts.BodyTimeout)
@@ -184,11 +184,6 @@ func (r *Receiver) broken(w *workspace) failure {
 		return failure{code: http.StatusBadRequest, aborted: true, close: true,
 			text: fmt.Sprintf("the body broke off after %d bytes (%v); nothing was stored", w.wire.n, err)}
 	}
-}
-
-func isTooLarge(err error) bool {
-	var limit *http.MaxBytesError
-	return errors.As(err, &limit)
 }
 
 // invalid explains an error of reading: of the wire, or else of the coding.

@@ -76,33 +76,3 @@ func RestorePower(t testing.TB, disk string) {
 	}
 	mountExt4(disk)
 }
-
-// Freeze makes every write to the file system of Ext4 hang until Thaw or the end of the
-// test.
-func Freeze(t testing.TB, disk string) {
-	t.Helper()
-	const fifreeze = 0xC0045877 // FIFREEZE
-	if errno := freeze(disk, fifreeze); errno != 0 {
-		t.Fatalf("freeze %s: %v", disk, errno)
-	}
-	t.Cleanup(func() { Thaw(t, disk) })
-}
-
-// Thaw ends Freeze. It may be called again.
-func Thaw(t testing.TB, disk string) {
-	t.Helper()
-	const fithaw = 0xC0045878 // FITHAW
-	if errno := freeze(disk, fithaw); errno != 0 && errno != syscall.EINVAL {
-		t.Errorf("thaw %s: %v", disk, errno)
-	}
-}
-
-func freeze(disk string, request uintptr) syscall.Errno {
-	f, err := os.Open(disk)
-	if err != nil {
-		return syscall.ENOENT
-	}
-	defer f.Close()
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, 0)
-	return errno
-}

@@ -17,11 +17,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/internal/backoff"
+	"github.com/rollway/rollway/internal/promtext"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/slab"
 )
@@ -57,7 +57,7 @@ type demo struct {
 
 	logged  []int // lines by producer
 	took    time.Duration
-	latency *hdrhistogram.Histogram // of log calls, nanoseconds
+	latency promtext.Histogram // of log calls
 	slab    slab.Stats
 	stored  uint64
 	verdict verdict
@@ -102,7 +102,7 @@ func (d *demo) total() (n int) {
 }
 
 func (d *demo) print(w io.Writer) error {
-	at := func(percent float64) string { return shortTime(time.Duration(d.latency.ValueAtPercentile(percent))) }
+	at := func(percent float64) string { return shortTime(d.latency.Quantile(percent / 100)) }
 	for _, row := range [][2]string{
 		{"log calls", count(d.total())},
 		{"accepted by slab.Writer", count(int(d.slab.Accepted))},
@@ -216,23 +216,17 @@ func (d *demo) produce(ctx context.Context, log *rollway.Logger) {
 	defer cancel()
 	log = log.With(slog.String("service", "payment-api"))
 	d.logged = make([]int, d.producers)
-	latencies := make([]*hdrhistogram.Histogram, d.producers)
 	var wg sync.WaitGroup
 	for id := range d.producers {
-		latencies[id] = hdrhistogram.New(1, int64(time.Minute), 3)
 		wg.Go(func() {
 			for seq := 0; d.due(ctx, start, seq*d.producers+id); seq++ {
-				took := logOne(ctx, log, id, seq)
-				_ = latencies[id].RecordValue(int64(min(took, time.Minute)))
+				d.latency.Record(logOne(ctx, log, id, seq))
 				d.logged[id]++
 			}
 		})
 	}
 	wg.Wait()
-	d.took, d.latency = time.Since(start), latencies[0]
-	for _, h := range latencies[1:] {
-		d.latency.Merge(h)
-	}
+	d.took = time.Since(start)
 }
 
 // due waits until it is time for the nth line of all producers and reports whether
