@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,8 +17,10 @@ import (
 	"github.com/rollway/rollway/collector/receiver/splunk"
 )
 
-// ownEndpoints with what they are for, as GET / lists them.
-var ownEndpoints = []struct{ pattern, does string }{
+// A page is an endpoint with what it is for, as GET / lists it.
+type page struct{ pattern, does string }
+
+var ownEndpoints = []page{
 	{"POST /api/logs", "take events: a JSON object, an array of them, or one per line; plain or packed"},
 	{"GET  /api/query", "find lines: ?q=EXPRESSION&since=1h&until=…&limit=N or &last=N"},
 	{"GET  /api/context", "lines around a line: ?offset=N&before=20&after=20&by=service"},
@@ -137,19 +140,23 @@ func (c *Collector) serveReady(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"status": "ready"})
 }
 
-// forPeople writes the pattern of a path as documentation does.
-var forPeople = strings.NewReplacer("{$}", "", "{project}", "PROJECT")
+// listed returns the endpoints that GET / lists, with their paths as documentation writes
+// them.
+func listed() []page {
+	list, forPeople := slices.Clone(ownEndpoints), strings.NewReplacer("{$}", "", "{project}", "PROJECT")
+	for _, d := range endpoints.All {
+		if d.Does != "" {
+			list = append(list, page{"POST " + forPeople.Replace(d.Path), d.Does})
+		}
+	}
+	return list
+}
 
 func (c *Collector) serveIndex(w http.ResponseWriter, _ *http.Request) {
 	var b strings.Builder
 	b.WriteString("This is a Rollway collector: it takes logs, keeps them, and finds them again.\n\n")
-	for _, e := range ownEndpoints {
+	for _, e := range listed() {
 		fmt.Fprintf(&b, "  %-33s  %s\n", e.pattern, e.does)
-	}
-	for _, d := range endpoints.All {
-		if d.Does != "" {
-			fmt.Fprintf(&b, "  POST %-28s  %s\n", forPeople.Replace(d.Path), d.Does)
-		}
 	}
 	url := c.Scheme() + "://" + c.Addr().String()
 	fmt.Fprintf(&b, "\nSend a line, and find it:\n\n  curl -d '{\"level\":\"info\",\"msg\":\"hello\"}' %s/api/logs\n  curl '%s/api/query?q=hello'\n", url, url)
@@ -162,13 +169,8 @@ func (c *Collector) serveIndex(w http.ResponseWriter, _ *http.Request) {
 
 func serveUnknown(w http.ResponseWriter, r *http.Request) {
 	var list []string
-	for _, e := range ownEndpoints {
+	for _, e := range listed() {
 		list = append(list, strings.Join(strings.Fields(e.pattern), " "))
-	}
-	for _, d := range endpoints.All {
-		if d.Does != "" {
-			list = append(list, "POST "+forPeople.Replace(d.Path))
-		}
 	}
 	writeJSON(w, http.StatusNotFound, map[string]any{"error": fmt.Sprintf("there is no %.100q here", r.URL.Path), "endpoints": list})
 }

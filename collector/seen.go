@@ -28,8 +28,7 @@ func (c *Collector) sawRequest(now time.Time, endpoint string, sw *answerWriter,
 	if s.Refused == "" && (endpoint == "/healthz" || endpoint == "/readyz") {
 		return // a probe sends nothing and gets nothing
 	}
-	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-	s.Addr, s.Receiver, s.Header = state.proxies.Client(peer.Addr(), r.Header), endpoint, r.Header
+	s.Addr, s.Receiver, s.Header = state.client(r), endpoint, r.Header
 	token, _ := sw.from.(*access.Token)
 	if token == nil && state.tokens != nil { // it was refused, or reads
 		token = state.tokens.Find(access.Credentials(r))

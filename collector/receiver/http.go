@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	case http.StatusUnauthorized:
 		header.Set("WWW-Authenticate", "Bearer")
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		retryAfter(header, f)
+		header.Set("Retry-After", strconv.Itoa(seconds(cmp.Or(f.wait, time.Second))))
 	case 0:
 		setStoredHeaders(header, w)
 	}
@@ -120,7 +121,9 @@ func (r *endpoint) handle(rw http.ResponseWriter, w *workspace, req *http.Reques
 	if f.code == 0 {
 		w.turn.Begin()
 		f = r.decode(w, req)
-		w.account()
+		if w.sender != nil {
+			w.sender.Charge(time.Now(), len(w.buf), w.batch.Events())
+		}
 	}
 	if f.code == 0 {
 		w.hashKey(req)
@@ -171,7 +174,11 @@ func (r *endpoint) read(rw http.ResponseWriter, w *workspace, req *http.Request,
 	if r.grpc {
 		f = r.readMessage(w, req, encoding)
 	} else {
-		f = r.readBody(w, req, encoding, r.defaultCoding(req.Header))
+		usual := ""
+		if p, is := r.protocol.(Packer); is {
+			usual = p.Packing(req.Header)
+		}
+		f = r.readBody(w, req, encoding, usual)
 	}
 	if f.code == 0 {
 		deadline.SetReadDeadline(time.Time{})

@@ -124,14 +124,6 @@ type endpoint struct {
 	grpc     bool // see GRPC
 }
 
-// defaultCoding returns the Content-Encoding of bodies without one.
-func (r *endpoint) defaultCoding(h http.Header) string {
-	if p, is := r.protocol.(Packer); is {
-		return p.Packing(h)
-	}
-	return ""
-}
-
 // decode has the protocol read the events of a body that has arrived.
 func (r *endpoint) decode(w *workspace, req *http.Request) failure {
 	w.request = Request{HTTP: req, Body: w.buf, Received: time.Now(), Norm: w.norm, Batch: &w.batch, Note: w.note[:0], receiver: r.Receiver, space: w}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -87,23 +86,8 @@ func (w *workspace) setSender(from Sender) {
 	}
 }
 
-// account tells the sender's account what was read.
-func (w *workspace) account() {
-	if w.sender != nil {
-		w.sender.Charge(time.Now(), len(w.buf), w.batch.Events())
-	}
-}
-
 // seconds rounds up, as Retry-After wants it.
 func seconds(d time.Duration) int { return max(1, int(math.Ceil(d.Seconds()))) }
-
-// retryAfter writes when a request that was refused may be sent again.
-func retryAfter(h http.Header, f failure) {
-	if f.wait == 0 {
-		f.wait = time.Second
-	}
-	h.Set("Retry-After", strconv.Itoa(seconds(f.wait)))
-}
 
 // keepRejected hands the rejected events of a request or connection to the backend, once.
 // Those of a repeated request were handed over when it first came. req is nil for a

@@ -51,15 +51,6 @@ func (h *Histogram) Add(o *Histogram) {
 	h.raise(o.max.Load())
 }
 
-// Reset empties h.
-func (h *Histogram) Reset() {
-	for i := range h.counts {
-		h.counts[i].Store(0)
-	}
-	h.sum.Store(0)
-	h.max.Store(0)
-}
-
 // Count returns the number of durations.
 func (h *Histogram) Count() (n uint64) {
 	for i := range h.counts {
