@@ -26,6 +26,7 @@ var ownEndpoints = []page{
 	{"GET  /api/context", "lines around a line: ?offset=N&before=20&after=20&by=service"},
 	{"GET  /api/hits", "count them by time and level: ?q=EXPRESSION&since=1d&step=1h&by=FIELD"},
 	{"GET  /api/stats", "what a query with pipes gives, as a table in JSON: ?q=EXPRESSION | stats count() by service"},
+	{"GET  /api/explain", "how a query is understood, what it reads, and how long its steps take: ?q=EXPRESSION&since=1d"},
 	{"GET  /api/fields", "which fields the lines have, with types and how many values: ?q=EXPRESSION&since=1d"},
 	{"GET  /api/facets", "the most frequent values of fields: ?field=service,level&q=EXPRESSION&since=1d&limit=N"},
 	{"GET  /api/tail", "follow lines as server-sent events: ?q=EXPRESSION"},

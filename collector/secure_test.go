@@ -92,6 +92,7 @@ func TestTokens(t *testing.T) {
 		{"GET", "/api/tail", "", 401, "a token is needed"},
 		{"GET", "/api/hits", "", 401, "a token is needed"},
 		{"GET", "/api/context?offset=0", "", 401, "a token is needed"},
+		{"GET", "/api/explain", writerSecret, 403, "token w may not read"},
 		{"GET", "/api/stats", "", 401, "a token is needed"},
 		{"GET", "/api/fields", "", 401, "a token is needed"},
 		{"GET", "/api/facets", writerSecret, 403, "token w may not read"},

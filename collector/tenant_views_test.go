@@ -110,7 +110,7 @@ func (r *running) workload(t *testing.T, tenant, secret string, address, steps i
 }
 
 // Offsets and times differ, whatever a tenant asks for, and with times the length.
-var offsetsAndTimes = regexp.MustCompile(`"time":"[^"]*"|Rollway-Next: \d+|id: \d+|"offset":\d+|found \d+, at which|"(?:began|since|taken|received|first|last|error_time|from|until)":"[^"]*"|"id":"[0-9A-Z]{26}"|Date: .*|Content-Length: .*`)
+var offsetsAndTimes = regexp.MustCompile(`"time":"[^"]*"|Rollway-Next: \d+|id: \d+|"seconds":\{[^}]*\}|"offset":\d+|found \d+, at which|"(?:began|since|taken|received|first|last|error_time|from|until)":"[^"]*"|"id":"[0-9A-Z]{26}"|Date: .*|Content-Length: .*`)
 
 // view is all that a request is answered: with the status, headers and trailers. A tail is
 // read until it has sent so many lines.
@@ -189,7 +189,7 @@ func TestTenantsSeeTheirOwn(t *testing.T) {
 			"/api/query?since=1h", "/api/query?until=2000-01-01", "/api/query?since=2000-01-01&limit=1000", "/api/query?q=%28", "/api/query?q=" + url.QueryEscape("tenant=a or tenant_2=* or msg~canary"),
 			"/api/query?offsets=true", "/api/query?offsets=true&last=3", "/api/context?offset=99999999",
 			"/api/hits?step=1d&by=", "/api/hits?step=1d&by=tenant&q=canary",
-			"/api/stats?q=" + url.QueryEscape("| stats count(), uniq(msg) by tenant, receiver"), "/api/fields", "/api/facets?field=msg,tenant,receiver&limit=1000",
+			"/api/stats?q=" + url.QueryEscape("| stats count(), uniq(msg) by tenant, receiver"), "/api/explain?q=canary", "/api/fields", "/api/facets?field=msg,tenant,receiver&limit=1000",
 			"/api/ledger", "/metrics", "/api/rejected", "/api/rejected?limit=3", "/api/clients",
 		} {
 			all[path] = r.view(t, secretOfB, path, 0)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"os"
+	"sync/atomic"
+	"time"
 
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/internal/disk"
@@ -61,7 +63,8 @@ type Reader struct {
 	next     uint64  // the cursor
 	err      error   // sticks
 	failures int     // of the disk, in a row
-	lent     []byte  // the frame returned last
+	seen     *Seen
+	lent     []byte // the frame returned last
 
 	seg    *segment // nil: none entered
 	packed bool     // the file is the packed one
@@ -76,8 +79,30 @@ func (j *Journal) NewReader(from uint64) *Reader {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.counters.Readers++
-	return &Reader{j: j, next: from, minTime: math.MinInt64, maxTime: math.MaxInt64}
+	return &Reader{j: j, next: from, minTime: math.MinInt64, maxTime: math.MaxInt64, seen: new(Seen)}
 }
+
+// Seen counts the blocks that readers have come to: frames, or what frames with blocks have of
+// one tenant. It is safe for concurrent use.
+type Seen struct {
+	ByTime   atomic.Int64 // passed over for SetTimeRange
+	ByTenant atomic.Int64 // for SetTenant
+	ByFilter atomic.Int64 // because SetUnpack's function wanted no line
+	Read     atomic.Int64
+	Nanos    atomic.Int64 // spent in Next and TryNext, waiting for records not included
+}
+
+// read counts a block, and what was wanted of it.
+func (s *Seen) read(lines []byte) {
+	if len(lines) == 0 {
+		s.ByFilter.Add(1)
+	} else {
+		s.Read.Add(1)
+	}
+}
+
+// SetSeen makes the reader count in s, as others may.
+func (r *Reader) SetSeen(s *Seen) { r.seen = s }
 
 // SetTimeRange makes the reader skip frames without a record from min to max, both
 // included, in unix nanoseconds. Frames are not cut.
@@ -94,6 +119,19 @@ func (r *Reader) SetTenant(name string) { r.tenant = &name }
 // [columns.Block.AppendRows].
 func (r *Reader) SetUnpack(unpack func(dst, block []byte, size int) ([]byte, error)) {
 	r.walk.unpacked.part, r.walk.win.plain.part = unpack, unpack
+}
+
+// SegmentsIn returns how many segments there are, and how many of them may have records from
+// min to max, both included, in unix nanoseconds.
+func (j *Journal) SegmentsIn(min, max int64) (in, all int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, s := range j.segs {
+		if !s.timed || s.maxTime >= min && s.minTime <= max {
+			in++
+		}
+	}
+	return in, len(j.segs)
 }
 
 // Offset returns the cursor: the offset after the last frame that was returned, skipped or
@@ -168,6 +206,8 @@ func (j *Journal) wakeReadersLocked() {
 // TryNext returns the next frame; false with a nil error: not yet. The error is
 // as from Next.
 func (r *Reader) TryNext() (Frame, bool, error) {
+	begin := time.Now()
+	defer func() { r.seen.Nanos.Add(int64(time.Since(begin))) }()
 	r.endLoan()
 	for r.err == nil {
 		if r.seg == nil {
@@ -221,7 +261,12 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 			return Frame{}, false, r.gap(h.First, "segment "+r.walk.Path()+" does not hold them")
 		}
 		others := r.tenant != nil && *r.tenant != "" && r.packed && h.Flags == 0
-		if h.MaxTime < r.minTime || h.MinTime > r.maxTime || others {
+		if late := h.MaxTime < r.minTime || h.MinTime > r.maxTime; late || others {
+			if late {
+				r.seen.ByTime.Add(1)
+			} else {
+				r.seen.ByTenant.Add(1)
+			}
 			r.next = h.End()
 			r.walk.Skip(&h)
 			continue
@@ -239,6 +284,7 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 			}
 			continue
 		}
+		r.seen.read(lines)
 		before := r.next - h.First
 		return r.lend(Frame{
 			First: r.next, Records: h.Records - int(before), MinTime: h.MinTime, MaxTime: h.MaxTime,

@@ -116,6 +116,13 @@ func (r *Reader) enterWindow(h *recordlog.Frame) error {
 	if err != nil {
 		return r.damagedBody(h, err)
 	}
+	for i := range w.win.blocks {
+		if b := &w.win.blocks[i]; b.others {
+			r.seen.ByTenant.Add(1)
+		} else if b.lost == "" {
+			r.seen.read(b.lines)
+		}
+	}
 	w.Pos += h.Size()
 	return nil
 }

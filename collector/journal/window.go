@@ -33,6 +33,7 @@ type window struct {
 
 type blockLines struct {
 	passed  bool   // its records are not wanted
+	others  bool   // they are of another tenant
 	lost    string // why there are no lines
 	lines   []byte // not yet returned
 	records int    // of them
@@ -54,7 +55,7 @@ func (w *window) enter(h *recordlog.Frame, head []byte, from uint64, tenant *str
 		l := blockLines{records: b.Records}
 		switch {
 		case tenant != nil && *tenant != b.Tenant:
-			l.passed = true
+			l.passed, l.others = true, true
 		case b.Len == 0:
 			l.lost = byRetention
 		default:

@@ -84,12 +84,14 @@ type source struct {
 	first, next func() uint64
 	span        func(offset uint64, minTime, maxTime int64) (first, end uint64)
 	newReader   func(from uint64) reader
+	segments    func(minimum, maximum int64) (in, all int)
 }
 
 // reader is a *journal.Reader, except in tests.
 type reader interface {
 	SetTimeRange(minimum, maximum int64)
 	SetTenant(name string)
+	SetSeen(*journal.Seen)
 	SetUnpack(unpack func(dst, block []byte, size int) ([]byte, error))
 	Next(ctx context.Context) (journal.Frame, error)
 	TryNext() (journal.Frame, bool, error)
@@ -100,7 +102,7 @@ type reader interface {
 
 // New returns an API over j.
 func New(j *journal.Journal, o Options) (*API, error) {
-	return newAPI(source{j.First, j.Next, j.Span, func(from uint64) reader { return j.NewReader(from) }}, o)
+	return newAPI(source{j.First, j.Next, j.Span, func(from uint64) reader { return j.NewReader(from) }, j.SegmentsIn}, o)
 }
 
 func newAPI(src source, o Options) (*API, error) {
@@ -125,6 +127,7 @@ func (a *API) Handlers() map[string]http.HandlerFunc {
 		"/api/hits":    a.serveHits,
 		"/api/context": a.serveContext,
 		"/api/stats":   a.serveStats,
+		"/api/explain": a.serveExplain,
 		"/api/fields":  a.serveFields,
 		"/api/facets":  a.serveFacets,
 	}

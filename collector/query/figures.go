@@ -58,6 +58,7 @@ type figures struct {
 	events bool
 	taken  [][]pipe.Value // rows that are final
 	next   time.Time      // of a part
+	until  time.Time      // the search ends early then; zero: it does not
 }
 
 const partialEvery = 250 * time.Millisecond
@@ -116,6 +117,9 @@ func (f *figures) take(list *[][]pipe.Value, r *pipe.Row) error {
 
 // tick sends a part if it is time for one. Parts take a fifth of the time at most.
 func (f *figures) tick(now time.Time) error {
+	if !f.until.IsZero() && now.After(f.until) {
+		return errEnough
+	}
 	if !f.events || now.Before(f.next) {
 		return nil
 	}

@@ -134,6 +134,10 @@ const tickBytes = 64 << 10
 // findIn is find for one frame; between is called every tickBytes.
 func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint64, []byte) (bool, error), between func() error) (more bool, err error) {
 	offset, lines := frame.First, frame.Lines
+	if q.probe != nil {
+		emit = q.probe.emitting(emit)
+		defer q.probe.looked(time.Now(), f, f.away)
+	}
 	if f.at != nil {
 		f.wait(f.at.Begin)
 		defer f.at.End()

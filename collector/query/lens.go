@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rollway/rollway/collector/columns"
 )
@@ -15,6 +16,7 @@ import (
 type lens struct {
 	root  *node                  // the query's, if it can exclude lines; nil: all lines
 	keep  func(path string) bool // nil: all values
+	probe *probe
 	block columns.Block
 	scan  scan // memory to compare values
 }
@@ -25,7 +27,10 @@ func (q *Query) configure(r reader) {
 	if q.tenant != nil {
 		r.SetTenant(*q.tenant)
 	}
-	l := &lens{}
+	if q.probe != nil {
+		r.SetSeen(&q.probe.seen)
+	}
+	l := &lens{probe: q.probe}
 	if q.picks() {
 		l.root = q.root
 	}
@@ -39,6 +44,9 @@ func (q *Query) configure(r reader) {
 
 // unpack appends the lines of a block to dst, or nothing if no line may match.
 func (l *lens) unpack(dst, block []byte, size int) ([]byte, error) {
+	if l.probe != nil {
+		defer spend(&l.probe.unpack, time.Now())
+	}
 	b := &l.block
 	if b.Open(block, size) != nil { // it has no columns, or is damaged
 		return b.AppendLines(dst, block, size)

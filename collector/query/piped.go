@@ -31,7 +31,9 @@ func (a *API) writePiped(ctx context.Context, out *rows, req request) error {
 // runPipes gives take the rows that the pipes make of what is found.
 func (a *API) runPipes(ctx context.Context, out *rows, req request, take func(*pipe.Row) error) error {
 	defer out.turn.End()
-	out.run = req.pipes.Start(a.env(ctx, out, &out.mem, take))
+	env := a.env(ctx, out, &out.mem, take)
+	env.Spent = req.query.probe.spent()
+	out.run = req.pipes.Start(env)
 	if err := a.feedPipes(ctx, out, req); err != nil {
 		return err
 	}
@@ -83,6 +85,7 @@ func (a *API) fold(ctx context.Context, out *rows, req request) error {
 			Out:   func(*pipe.Row) error { return nil },
 			Take:  func(n int) error { p.bytes += n; return nil },
 			Check: func() error { return nil },
+			Spent: req.query.probe.spent(),
 		})
 	}
 	s.keep = func(p *part, _ uint64, line []byte) error {

@@ -29,6 +29,7 @@ type Query struct {
 	folded texts              // the same, asked of what is folded
 	last   fieldID            // no term looks at a field behind this one
 
+	probe  *probe  // of serveExplain; nil: none
 	tenant *string // whose lines are looked at; nil: all
 	read   []field // what pipes look at in lines
 	fields []field // besides its own, the fields of lines that are needed; nil: whole lines

@@ -39,7 +39,7 @@ func openStore(t testing.TB, o journal.Options) *store {
 
 // over returns an API over s.
 func over(s *store, o Options) (*API, error) {
-	return newAPI(source{s.First, s.Next, s.Span, s.reader}, o)
+	return newAPI(source{s.First, s.Next, s.Span, s.reader, s.SegmentsIn}, o)
 }
 
 func (s *store) add(t testing.TB, lines ...string) {

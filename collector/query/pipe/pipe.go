@@ -8,6 +8,7 @@ package pipe
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -50,6 +51,7 @@ type Env struct {
 	Out   func(*Row) error      // takes the rows that come out
 	Take  func(bytes int) error // accounts for memory; negative: given back; an error ends the run
 	Check func() error          // is called now and then; an error ends the run
+	Spent *atomic.Int64         // nil, or gets the nanoseconds that Line and End have taken
 }
 
 // A Stage is one pipe of a query. It is immutable.
@@ -90,7 +92,7 @@ func (p *Pipeline) Holds() bool {
 func (p *Pipeline) Splits() bool {
 	for _, s := range p.Stages {
 		switch s.(type) {
-		case *Parse, *Fields:
+		case *Parse, *Fields, *Explode, *From:
 		default:
 			return holds(s)
 		}
@@ -111,11 +113,12 @@ type Run struct {
 	pipeline *Pipeline
 	steps    []step
 	row      Row
+	spent    *atomic.Int64
 }
 
 // Start begins a run.
 func (p *Pipeline) Start(env Env) *Run {
-	return &Run{pipeline: p, steps: p.start(0, &env)}
+	return &Run{pipeline: p, steps: p.start(0, &env), spent: env.Spent}
 }
 
 // start starts the stages from the one at from on.
@@ -130,15 +133,23 @@ func (p *Pipeline) start(from int, env *Env) []step {
 
 // Line takes a line, which it does not keep. more is false once no more lines are wanted.
 func (r *Run) Line(line []byte) (more bool, err error) {
+	if r.spent != nil {
+		defer r.spend(time.Now())
+	}
 	r.row = Row{Line: line, text: r.row.text[:0]}
 	return unlessFull(r.steps[0].row(&r.row))
 }
 
 // End gives out what is held, after the last line.
 func (r *Run) End() error {
+	if r.spent != nil {
+		defer r.spend(time.Now())
+	}
 	_, err := unlessFull(r.steps[0].end())
 	return err
 }
+
+func (r *Run) spend(since time.Time) { r.spent.Add(int64(time.Since(since))) }
 
 // Partial gives env what End would give if no more lines came. A pipeline that holds
 // nothing back gives nothing.
