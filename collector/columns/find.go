@@ -111,7 +111,7 @@ func (b *Block) write(v *values, n int) {
 		s.text = v.append(s.text, i)
 		if s.ends[i] = len(s.text); len(s.text) > b.size {
 			b.bad = true
-			s.ends = nil
+			s.text, s.ends = nil, nil
 			break
 		}
 	}
