@@ -66,11 +66,8 @@ type API struct {
 	tails   *admission.Resource // one for each tail that runs
 	memory  *admission.Resource // bytes that queries hold
 	nobody  *admission.Principal
-
-	hintTime time.Duration // to look for why a query finds nothing
-
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
 
 	stats struct {
 		queries, tails, refused, scanned, matched atomic.Uint64
@@ -114,7 +111,6 @@ func newAPI(src source, o Options) (*API, error) {
 	a.queries.SetLimit(int64(o.MaxQueries))
 	a.tails.SetLimit(int64(o.MaxTails))
 	a.memory.SetLimit(int64(o.MaxMemory))
-	a.hintTime = hintTime
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
 	return a, nil
 }

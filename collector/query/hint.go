@@ -15,8 +15,9 @@ import (
 
 // Limits of a hint.
 const (
-	hintLines  = 10_000 // of the newest
-	hintTime   = 50 * time.Millisecond
+	hintLines  = 10_000               // of the newest
+	hintShort  = 5 * time.Millisecond // or as long as the search took
+	hintLong   = 50 * time.Millisecond
 	hintPause  = 64   // lines between two looks at the clock
 	hintFields = 16   // of the query
 	hintNames  = 1000 // of attributes
@@ -32,9 +33,9 @@ type hint struct {
 	names  map[string]struct{}
 }
 
-// hint returns what to tell of a query that has found nothing in the offsets [from, end);
-// "" if it does not know.
-func (a *API) hint(ctx context.Context, turn *admission.Turn, q *Query, from, end uint64) string {
+// hint returns what to tell of a query that has found nothing; "" if it does not know. It
+// looks for so long, at most.
+func (a *API) hint(ctx context.Context, out *rows, q *Query, most time.Duration) string {
 	if q.root == nil {
 		return ""
 	}
@@ -43,7 +44,7 @@ func (a *API) hint(ctx context.Context, turn *admission.Turn, q *Query, from, en
 	if len(h.fields)+len(h.terms) == 0 {
 		return ""
 	}
-	n := a.newestLines(ctx, turn, from, end, h.take)
+	n := a.newestLines(ctx, out, time.Now().Add(most), h.take)
 	switch {
 	case n == 0:
 		return ""
@@ -111,16 +112,16 @@ func (t *term) ignoringCase() *term {
 	return &c
 }
 
-// newestLines calls take with the newest lines of the offsets [from, end), and returns how
-// many these are.
-func (a *API) newestLines(ctx context.Context, turn *admission.Turn, from, end uint64, take func(line []byte)) (n int) {
-	until := time.Now().Add(a.hintTime)
-	for high, size := end, hintLines/10; high > from && n < hintLines; size = min(3*size, hintLines-n) {
+// newestLines calls take with the newest lines that were searched, and returns how many these
+// are.
+func (a *API) newestLines(ctx context.Context, out *rows, until time.Time, take func(line []byte)) (n int) {
+	from := out.from
+	for high, size := out.end, hintLines/10; high > from && n < hintLines; size = min(3*size, hintLines-n) {
 		low := from
 		if high-from > uint64(size) {
 			low = high - uint64(size)
 		}
-		lines, whole := a.linesOf(ctx, turn, low, high, until, take)
+		lines, whole := a.linesOf(ctx, &out.turn, low, high, until, take)
 		if !whole {
 			break // what was not looked at is newer
 		}
@@ -145,7 +146,7 @@ func (a *API) linesOf(ctx context.Context, turn *admission.Turn, low, high uint6
 			if offset >= high {
 				break
 			}
-			if n%hintPause == 0 && (ctx.Err() != nil || time.Now().After(until)) {
+			if n > 0 && n%hintPause == 0 && (ctx.Err() != nil || time.Now().After(until)) {
 				turn.End()
 				return n, false
 			}

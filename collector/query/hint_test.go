@@ -16,13 +16,32 @@ func hinted(t *testing.T, s *store, limit time.Duration, q, parameters string) s
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.hintTime = limit
-	w := httptest.NewRecorder()
-	a.ServeQuery(w, httptest.NewRequest("GET", "/api/query?q="+url.QueryEscape(q)+parameters, nil))
-	if w.Code != 200 {
-		t.Fatal(w.Body)
+	r := httptest.NewRequest("GET", "/api/query?q="+url.QueryEscape(q)+parameters, nil)
+	req, err := a.parseRequest(r, "q", "from")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return w.Result().Trailer.Get("Rollway-Hint")
+	ctx, out, done, ok := a.start(httptest.NewRecorder(), r, req)
+	if !ok {
+		t.Fatal("no answer")
+	}
+	defer done()
+	return a.hint(ctx, out, req.query, limit)
+}
+
+// A hint comes with an answer without lines, as a header.
+func TestHintOverHTTP(t *testing.T) {
+	s := newStore(t)
+	s.add(t, testLine(1, "INFO", "slow"))
+	_, base := serve(t, s, Options{})
+	for q, want := range map[string]string{"SLOW": `case matters; of the newest 1 lines 1 match i"SLOW"`, "slow": "", "-slow": ""} {
+		for _, parameter := range []string{"limit", "last"} {
+			resp, _, err := ask(t, base, "q", q, parameter, "5")
+			if got := resp.Header.Get("Rollway-Hint"); err != nil || got != want {
+				t.Errorf("%s: %q, %v", q, got, err)
+			}
+		}
+	}
 }
 
 func TestHint(t *testing.T) {
@@ -42,18 +61,15 @@ func TestHint(t *testing.T) {
 		{`service=Payment-API or msg=x`, `case matters; of the newest 2 lines 1 match service=i"Payment-API" msg=i"x"`},
 		{`region=EU*`, `case matters; of the newest 2 lines 1 match region~i"EU"`},
 		{`region in (US, EU-WEST)`, `case matters; of the newest 2 lines 1 match region in (i"US", i"EU-WEST")`},
-		{`SLOW level=error`, ``}, {`none`, ``}, {`n=7`, ``}, {`-absent=1 level=fatal`, ``}, {`time>2030-01-01`, ``}, {`i"nothing"`, ``}, {`re"SLOW"`, ``}, {`charge`, ``}, {``, ``},
+		{`SLOW level=error`, ``}, {`none`, ``}, {`n=7`, ``}, {`-absent=1 level=fatal`, ``}, {`time>2030-01-01`, ``}, {`i"nothing"`, ``}, {`re"SLOW"`, ``}, {``, ``},
 		{`SLOW | stats count()`, `case matters; of the newest 2 lines 1 match i"SLOW"`},
 	} {
 		if got := hinted(t, s, time.Minute, c.q, ""); got != c.want {
 			t.Errorf("%s: %q, want %q", c.q, got, c.want)
 		}
 	}
-	if got := hinted(t, s, time.Minute, "SLOW", "&last=5&from=1"); got != `case matters; of the newest 1 lines 1 match i"SLOW"` {
+	if got := hinted(t, s, time.Minute, "SLOW", "&from=1"); got != `case matters; of the newest 1 lines 1 match i"SLOW"` {
 		t.Errorf("of the last line: %q", got)
-	}
-	if got := hinted(t, s, -time.Minute, "SLOW absent=1", ""); got != "" {
-		t.Errorf("without time: %q", got)
 	}
 	if got := hinted(t, newStore(t), time.Minute, "SLOW absent=1", ""); got != "" {
 		t.Errorf("without lines: %q", got)
@@ -78,6 +94,9 @@ func TestHintIsBounded(t *testing.T) {
 		if got := hinted(t, s, time.Minute, q, ""); got != want {
 			t.Errorf("%s: %q, want %q", q, got, want)
 		}
+	}
+	if got := hinted(t, s, -time.Minute, "absent=1", ""); got != "" {
+		t.Errorf("without time: %q", got)
 	}
 	h := hint{names: make(map[string]struct{}), fields: []field{resolve("absent")}}
 	for i := range 3 * hintNames {

@@ -25,7 +25,7 @@ import (
 //	trailer  Rollway-Next     from= for the lines after this answer
 //	trailer  Rollway-Missing  records that are gone, and why; only if there are any
 //	trailer  Rollway-Estimates  columns whose values are estimates, and how good; only if there are any
-//	trailer  Rollway-Hint     why nothing was found, if the newest lines tell
+//	trailer  Rollway-Hint     why nothing was found, if the newest lines tell; a header if the search was short
 //	trailer  Rollway-Error    why the answer ends early; only if it does
 //
 // A request by Only gets of these Rollway-Next, which is from= for the lines after the last
@@ -66,11 +66,12 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 		err = a.writeFirst(ctx, out, req, out.from)
 	}
 	out.setNext(req, err)
+	if err == nil && out.matched == 0 && !out.only {
+		took := time.Since(out.begun)
+		out.hint = a.hint(ctx, out, req.query, min(max(took, hintShort), hintLong))
+	}
 	if err == nil {
 		err = out.flush()
-	}
-	if err == nil && out.matched == 0 && !out.only {
-		out.hint = a.hint(ctx, &out.turn, req.query, out.from, out.end)
 	}
 	out.finish(r, err)
 }
@@ -275,7 +276,12 @@ func (o *rows) flushIfFull() error {
 func (o *rows) flush() error {
 	if !o.started {
 		h := setHeader(o.w, "application/x-ndjson")
-		h.Set("Trailer", "Rollway-Next, Rollway-Missing, Rollway-Estimates, Rollway-Hint, Rollway-Error")
+		h.Set("Trailer", "Rollway-Next, Rollway-Missing, Rollway-Estimates, Rollway-Error")
+		if o.hint != "" {
+			h.Set("Rollway-Hint", o.hint)
+		} else {
+			h.Add("Trailer", "Rollway-Hint")
+		}
 		if o.columns != "" {
 			h.Set("Rollway-Columns", o.columns)
 		}

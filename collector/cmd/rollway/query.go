@@ -104,7 +104,7 @@ func printQuery(ctx context.Context, c *call, cl *client, values url.Values, out
 	if missing := resp.Trailer.Get("Rollway-Missing"); missing != "" {
 		c.say("lines are missing: %s", appendPlain(nil, missing))
 	}
-	if hint := resp.Trailer.Get("Rollway-Hint"); hint != "" {
+	if hint := cmp.Or(resp.Header.Get("Rollway-Hint"), resp.Trailer.Get("Rollway-Hint")); hint != "" {
 		c.say("nothing was found: %s", appendPlain(nil, hint))
 	}
 	if text := resp.Trailer.Get("Rollway-Error"); text != "" {
