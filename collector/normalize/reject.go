@@ -3,6 +3,7 @@ package normalize
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
@@ -17,10 +18,17 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("not valid JSON at offset %d: %s", e.Offset, e.Problem)
+	b := []byte("not valid JSON at ")
+	if e.Line > 0 {
+		b = strconv.AppendInt(append(b, "line "...), int64(e.Line), 10)
+		b = strconv.AppendInt(append(b, ", column "...), int64(e.Column), 10)
+		b = append(b, " ("...)
 	}
-	return fmt.Sprintf("not valid JSON at line %d, column %d (offset %d): %s", e.Line, e.Column, e.Offset, e.Problem)
+	b = strconv.AppendInt(append(b, "offset "...), e.Offset, 10)
+	if e.Line > 0 {
+		b = append(b, ')')
+	}
+	return string(append(append(b, ": "...), e.Problem...))
 }
 
 // undescribed is the error of text whose rejection is not listed: to find out where it

@@ -138,7 +138,6 @@ func (d *decoder) event(value []byte) {
 		return
 	}
 	content := wire.Get(value, "event")
-	fields := wire.Get(value, "fields")
 	switch {
 	case content == nil || wire.IsNull(content):
 		d.reject(eventMissing, normalize.ReasonUnsupported, codes[eventMissing].text)
@@ -146,7 +145,8 @@ func (d *decoder) event(value []byte) {
 	case jsonwalk.Equal(content, ""):
 		d.reject(eventBlank, normalize.ReasonUnsupported, codes[eventBlank].text)
 		return
-	case fields != nil && !wire.IsObject(fields) && !wire.IsNull(fields):
+	}
+	if fields := wire.Get(value, "fields"); fields != nil && !wire.IsObject(fields) && !wire.IsNull(fields) {
 		d.reject(fieldsBroken, normalize.ReasonUnsupported, codes[fieldsBroken].text)
 		return
 	}
