@@ -69,6 +69,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	}
 	c := &Collector{config: cfg, log: log, began: time.Now(), ids: new(ulid.Source), admission: admission.New(), clients: clients.New(log)}
 	c.conns = c.admission.NewLimit(cfg.Limits.MaxConns, reserveConns)
+	c.conns.Evicted = func(peer net.Addr, why string) { c.sawConnection(peer, clients.Evicted, why) }
 	defer func() {
 		if err != nil {
 			c.close()

@@ -175,6 +175,39 @@ func TestStreamLimit(t *testing.T) {
 	}
 }
 
+// Who loses a connection to another client is told in the figures, with the reason.
+func TestEvictedClient(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Limits.MaxConns = 3
+	r := run(t, cfg)
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	for range 3 {
+		slow, err := d.Dial("tcp", r.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer slow.Close()
+		fmt.Fprint(slow, "POST /api/logs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{\"msg")
+	}
+	eventually(t, func() bool { return r.Stats().Receive.InFlight >= 3*2*(10+1) })
+	var client *kept
+	eventually(t, func() bool { // once they are waited for
+		client = keep(t, r.Addr())
+		resp, _ := client.ask(t, "GET", "/api/clients", "")
+		return resp.StatusCode == 200
+	})
+	_, list := client.ask(t, "GET", "/api/clients", "")
+	if !strings.Contains(list, `"client":"127.0.0.2"`) || !strings.Contains(list, `"error":"evicted: another client got the place of this connection, as its request had not arrived"`) {
+		t.Errorf("%s", list)
+	}
+	_, metrics := client.ask(t, "GET", "/metrics", "")
+	for _, want := range []string{`rollway_http_connections_evicted_total{reason="arriving"} 1`, `rollway_http_connections_evicted_total{reason="unread"} 0`, `reason="evicted"`} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("no %s in %s", want, metrics)
+		}
+	}
+}
+
 // eventually waits for what must come.
 func eventually(t *testing.T, what func() bool) {
 	t.Helper()

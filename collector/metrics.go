@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/receiver"
@@ -208,7 +209,8 @@ func (s *Stats) table() promtext.Table {
 		promtext.Gauge("http_connections", "Connections of HTTP and gRPC open now.", s.Connections.Open),
 		promtext.Gauge("http_connections_limit", "How many of them there may be, by limits.max_connections or the limit on open files.", s.Connections.Most),
 		promtext.Counter("http_connections_accepted_total", "Connections of HTTP and gRPC let in.", s.Connections.Accepted),
-		promtext.Counter("http_connections_evicted_total", "Those that were closed, idle or before their request had arrived, to let in a client that had fewer.", s.Connections.Evicted),
+		promtext.Counters("http_connections_evicted_total", "Those that were closed to let in a client that had fewer: idle, their request arriving, or their answer unread.", []string{"reason"},
+			promtext.Of(s.Connections.Evicted[admission.Idle], "idle"), promtext.Of(s.Connections.Evicted[admission.Arriving], "arriving"), promtext.Of(s.Connections.Evicted[admission.Unread], "unread")),
 		promtext.Counter("http_connections_refused_total", "Those answered 503 and closed, as too many were open.", s.Connections.Refused),
 		promtext.Gauge("tcp_connections", "TCP connections open now.", s.Receive.Connections),
 		promtext.Counter("tcp_connections_accepted_total", "TCP connections taken.", s.Receive.ConnectionsTotal),

@@ -16,19 +16,25 @@ import (
 // A Limit bounds how many connections are open at a time, over all listeners that share
 // it. When as many are open, a newcomer whose principal has fewer than that with the most
 // takes the place of one of the latter that is idle, or else whose request has not
-// arrived. It is safe for concurrent use.
+// arrived, or else whose peer has not read an answer for the longest time. It is safe for
+// concurrent use.
 type Limit struct {
+	// Evicted is told of a connection that loses its place while it is used, and why. It is set
+	// before the Limit is used; nil: nobody is told.
+	Evicted func(peer net.Addr, why string)
+
 	controller *Controller
 	most       int
 	reserve    int // connections beyond most that are let in to be told so
 
 	mu      sync.Mutex
-	open    int                                         // guarded by mu
-	of      map[*Principal]map[*Conn]struct{}           // guarded by mu; open, by who pays
-	over    []*Conn                                     // guarded by mu; beyond most, the oldest first
-	stats   struct{ accepted, refused, evicted uint64 } // guarded by mu
-	leaving chan struct{}                               // a token for each refused connection that is still open
-	none    chan struct{}                               // wakes AwaitNone
+	open    int                                // guarded by mu
+	of      map[*Principal]map[*Conn]struct{}  // guarded by mu; open, by who pays
+	over    []*Conn                            // guarded by mu; beyond most, the oldest first
+	stats   struct{ accepted, refused uint64 } // guarded by mu
+	evicted [evictions]uint64                  // guarded by mu
+	leaving chan struct{}                      // a token for each refused connection that is still open
+	none    chan struct{}                      // wakes AwaitNone
 }
 
 // NewLimit returns a Limit of most connections. 0 means as many as the process's present
@@ -65,14 +71,34 @@ type LimitStats struct {
 	Open     int    // now
 	Accepted uint64 // of them and those that have ended
 	Refused  uint64
-	Evicted  uint64 // that were closed, idle or before their request had arrived, to let another principal in
+	Evicted  [evictions]uint64 // that were closed to let another principal in, by Eviction
 }
+
+// An Eviction is why a connection was the one to lose its place.
+type Eviction uint8
+
+// The reasons.
+const (
+	Idle     Eviction = iota // between requests
+	Arriving                 // its request had not arrived
+	Unread                   // its peer did not read the answer
+	evictions
+)
+
+var lost = [evictions]string{
+	Arriving: "another client got the place of this connection, as its request had not arrived",
+	Unread:   "another client got the place of this connection, as its answer was not read",
+}
+
+// unreadAfter is how long a peer may take to read something until its connection can lose its
+// place: who reads is never that slow while others connect and disconnect.
+const unreadAfter = 100 * time.Millisecond
 
 // Stats returns a snapshot.
 func (l *Limit) Stats() LimitStats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return LimitStats{Most: l.most, Open: l.open, Accepted: l.stats.accepted, Refused: l.stats.refused, Evicted: l.stats.evicted}
+	return LimitStats{Most: l.most, Open: l.open, Accepted: l.stats.accepted, Refused: l.stats.refused, Evicted: l.evicted}
 }
 
 // AwaitNone returns when no connection is open, or after timeout.
@@ -108,13 +134,15 @@ func (l *Limit) Admit(inner net.Conn) *Conn {
 func (l *Limit) admit(c *Conn) bool {
 	l.mu.Lock()
 	var loser *Conn
+	var why Eviction
 	if l.open >= l.most {
-		loser = l.loserLocked(c.addr)
+		loser, why = l.loserLocked(c.addr)
 	}
+	evicted := loser != nil
 	switch {
-	case loser != nil:
+	case evicted:
 		l.removeLocked(loser)
-		l.stats.evicted++
+		l.evicted[why]++
 	case l.open >= l.most && l.reserve == 0:
 		l.stats.refused++
 		l.mu.Unlock()
@@ -128,16 +156,19 @@ func (l *Limit) admit(c *Conn) bool {
 	}
 	l.addLocked(c)
 	l.mu.Unlock()
+	if evicted && why != Idle && l.Evicted != nil {
+		l.Evicted(loser.RemoteAddr(), lost[why])
+	}
 	if loser != nil {
 		loser.Conn.Close() // the goroutine that reads from it then closes it
 	}
 	return true
 }
 
-// loserLocked returns the connection that makes room for one of p; nil: none does. It is
-// one of the principal with the most, by weight: one that is idle, or else one on which a
-// request has not arrived.
-func (l *Limit) loserLocked(p *Principal) *Conn {
+// loserLocked returns the connection that makes room for one of p, and why; nil: none does.
+// It is one of the principal with the most, by weight: one that is idle, or else one on which
+// a request has not arrived, or else that whose peer has not read for the longest time.
+func (l *Limit) loserLocked(p *Principal) (*Conn, Eviction) {
 	var largest *Principal
 	for q := range l.of {
 		if largest == nil || len(l.of[q])*int(largest.weight.Load()) > len(l.of[largest])*int(q.weight.Load()) {
@@ -145,18 +176,26 @@ func (l *Limit) loserLocked(p *Principal) *Conn {
 		}
 	}
 	if (len(l.of[p])+1)*int(largest.weight.Load()) >= len(l.of[largest])*int(p.weight.Load()) {
-		return nil
+		return nil, 0
 	}
-	var slow *Conn
+	var slow, unread *Conn
+	longest := time.Now().Add(-unreadAfter).UnixNano()
 	for c := range l.of[largest] {
-		switch active := c.active.Load(); {
+		active, since := c.active.Load(), c.unreadSince()
+		switch {
+		case since > 0 && since <= longest:
+			unread, longest = c, since
+		case since > 0: // it may be read soon
 		case active == 0:
-			return c
+			return c, Idle
 		case c.arriving.Load() >= active:
 			slow = c
 		}
 	}
-	return slow
+	if slow != nil {
+		return slow, Arriving
+	}
+	return unread, Unread
 }
 
 func (l *Limit) addLocked(c *Conn) {
@@ -222,6 +261,9 @@ type Conn struct {
 
 	active   atomic.Int32 // requests that are being worked on
 	arriving atomic.Int32 // those of them that have not arrived
+	offered  atomic.Int32 // those of them whose answer waits for the peer to read
+	taken    atomic.Int64 // when the first of these was offered, or another was read since; Unix nanoseconds
+	writing  atomic.Int64 // when Write was called that has not returned, likewise; 0: none was
 }
 
 func (l *Limit) newConn(c net.Conn) *Conn {
@@ -269,6 +311,38 @@ func (c *Conn) End()   { c.active.Add(-1) }
 // and Arrived that something has come.
 func (c *Conn) Await()   { c.arriving.Add(1) }
 func (c *Conn) Arrived() { c.arriving.Add(-1) }
+
+// Offer tells that a request waits for the peer to read some of its answer, and Taken that it
+// has. What waits in Write is known without them.
+func (c *Conn) Offer() {
+	if c.offered.Add(1) == 1 {
+		c.taken.Store(time.Now().UnixNano())
+	}
+}
+
+func (c *Conn) Taken() {
+	c.taken.Store(time.Now().UnixNano())
+	c.offered.Add(-1)
+}
+
+// Write implements net.Conn.
+func (c *Conn) Write(p []byte) (int, error) {
+	c.writing.Store(time.Now().UnixNano())
+	defer c.writing.Store(0)
+	return c.Conn.Write(p)
+}
+
+// unreadSince is since when all that is worked on waits for the peer to read, in Unix
+// nanoseconds; 0: that is not so.
+func (c *Conn) unreadSince() int64 {
+	if at := c.writing.Load(); at > 0 {
+		return at
+	}
+	if n := c.offered.Load(); n > 0 && n+c.arriving.Load() >= c.active.Load() {
+		return c.taken.Load()
+	}
+	return 0
+}
 
 // Charge has the connection count for p, the sender of its last request.
 func (c *Conn) Charge(p *Principal) {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 )
@@ -118,9 +119,61 @@ func TestNewcomer(t *testing.T) {
 	}
 	many[0].End()
 	refused("127.0.0.1") // has as many
-	if s := limit.Stats(); s != (LimitStats{Most: 4, Open: 4, Accepted: 6, Refused: 2, Evicted: 2}) {
+	if s := limit.Stats(); s != (LimitStats{Most: 4, Open: 4, Accepted: 6, Refused: 2, Evicted: [evictions]uint64{Idle: 1, Arriving: 1}}) {
 		t.Errorf("%+v", s)
 	}
+}
+
+// A newcomer takes the place of the connection whose peer has not read for the longest time, and
+// not of one whose peer reads, or on which something else is worked on.
+func TestUnread(t *testing.T) {
+	limit := New().NewLimit(6, 0)
+	var told []string
+	limit.Evicted = func(peer net.Addr, why string) { told = append(told, peer.String()+": "+why) }
+	l := limit.Listener(listen(t), []byte("full"))
+	accepted := accepting(l)
+	var many []*Conn
+	var theirs []net.Conn
+	for range 6 {
+		theirs = append(theirs, dialFrom(t, "127.0.0.2", l))
+		c := <-accepted
+		c.Begin()
+		many = append(many, c)
+	}
+	many[1].Offer() // as of HTTP/2, one of two requests
+	many[1].Begin()
+	many[2].Offer()
+	wrote := make(chan error)
+	go func() { // more than the system keeps
+		_, err := many[3].Write(make([]byte, 64<<20))
+		wrote <- err
+	}()
+	go func() {
+		for err := error(nil); err == nil; _, err = many[4].Write(make([]byte, 1<<10)) {
+		}
+	}()
+	go io.Copy(io.Discard, theirs[4])
+	for letIn := 0; letIn < 2; {
+		refused, newcomer := make(chan bool), dialFrom(t, "127.0.0.1", l)
+		go func() {
+			io.ReadAll(newcomer)
+			close(refused)
+		}()
+		select {
+		case <-refused:
+		case <-accepted:
+			letIn++
+		}
+	}
+	if <-wrote == nil {
+		t.Error("the connection that was evicted could be written to")
+	}
+	want := []string{many[2].RemoteAddr().String() + ": " + lost[Unread], many[3].RemoteAddr().String() + ": " + lost[Unread]}
+	if !slices.Equal(told, want) {
+		t.Errorf("evicted %q, want %q", told, want)
+	}
+	many[0].Close()
+	many[4].Close()
 }
 
 // A connection counts for the sender of its last request, and no more once it has lost its
@@ -284,7 +337,7 @@ func TestClientAfterEviction(t *testing.T) {
 	many[1].Close()
 	ask("192.0.2.3")
 	newcomer.Close()
-	if s := limit.Stats(); s.Evicted != 1 || s.Open != 0 || len(c.principals) != 0 {
+	if s := limit.Stats(); s.Evicted != [evictions]uint64{Idle: 1} || s.Open != 0 || len(c.principals) != 0 {
 		t.Errorf("%+v, %d principals", s, len(c.principals))
 	}
 }

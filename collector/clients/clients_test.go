@@ -95,7 +95,7 @@ func TestRefusals(t *testing.T) {
 		sum += n
 	})
 	if len(list) != 2*maxSeries+1 || sum != 10_002 || list[Refusal{"syslog", Connections, "w", "192.0.2.0/24"}] != 2 ||
-		list[Refusal{"/api/logs", "unauthorized", "", "other"}] != 5000-(maxSeries-5) ||
+		list[Refusal{"/api/logs", "unauthorized", "", "other"}] != 5000-(maxSeries-6) ||
 		list[Refusal{"syslog", Handshake, "0", "other"}] != 1 || list[Refusal{"syslog", Handshake, "other", "other"}] != 5000-(maxSeries-1) {
 		t.Errorf("%d series, sum %d: %v", len(list), sum, list)
 	}

@@ -18,6 +18,7 @@ const (
 	Handshake   = "tls"         // it failed
 	Header      = "header"      // of a request; net/http cannot read it, or it ended early
 	Protocol    = "protocol"    // the client speaks another one
+	Evicted     = "evicted"     // it had the most, and its request had not arrived, or it did not read its answer
 )
 
 // Reason returns the name of a status that refuses a request, such as bad_request;
@@ -56,7 +57,7 @@ type untold struct {
 
 func newRefusals(log *slog.Logger) *refusals {
 	r := &refusals{log: log, counts: make(map[Refusal]uint64), untold: make(map[Refusal]*untold)}
-	for _, reason := range []string{Connections, Handshake, Header, Protocol} { // so that rates are known from the start
+	for _, reason := range []string{Connections, Handshake, Header, Protocol, Evicted} { // so that rates are known from the start
 		r.counts[Refusal{"http", reason, other, other}] = 0
 	}
 	return r

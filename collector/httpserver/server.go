@@ -177,6 +177,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	held, ok := c.headerRead(r)
 	if r.ProtoMajor >= 2 {
 		defer c.streamEnded(held)
+		w = offering{w, c.admitted}
 	}
 	if !ok {
 		s.refused(c.RemoteAddr(), "service_unavailable", headerMemory)
@@ -191,6 +192,30 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	s.o.Handler.ServeHTTP(stream, r)
 	stream.end(r)
 }
+
+// offering tells that a request of HTTP/2 waits for its peer: each has a window of its own, and no
+// Write on the connection waits. It works without Flusher: use http.ResponseController.
+type offering struct {
+	http.ResponseWriter
+	conn *admission.Conn
+}
+
+// Write implements http.ResponseWriter.
+func (o offering) Write(p []byte) (int, error) {
+	o.conn.Offer()
+	defer o.conn.Taken()
+	return o.ResponseWriter.Write(p)
+}
+
+// FlushError is for http.ResponseController.
+func (o offering) FlushError() error {
+	o.conn.Offer()
+	defer o.conn.Taken()
+	return http.NewResponseController(o.ResponseWriter).Flush()
+}
+
+// Unwrap is for http.ResponseController.
+func (o offering) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
 // Linger accepts no more connections, tells clients with each answer that their
 // connection ends, and returns when none is left or after d. A proxy that sends a

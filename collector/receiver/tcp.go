@@ -31,6 +31,9 @@ func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamPro
 	var conns sync.WaitGroup
 	defer conns.Wait()
 	limit := r.opts.Admission.NewLimit(r.opts.MaxConns, 0)
+	limit.Evicted = func(peer net.Addr, why string) {
+		r.see(p.Name(), addrPort(peer).Addr(), from, clients.Seen{Refused: clients.Evicted, Text: why})
+	}
 	pause := time.Duration(0)
 	for {
 		c, err := ln.Accept()
