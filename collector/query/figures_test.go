@@ -517,3 +517,32 @@ func TestFiguresOfColumns(t *testing.T) {
 		}
 	}
 }
+
+// Lines that end too early, as damage may leave them, are figures of what is there.
+func TestFiguresOfDamagedLines(t *testing.T) {
+	for _, prepare := range []func(*request) (shape, error){askFields, askFacets, askHits} {
+		req := &request{query: &Query{}, values: url.Values{"field": {"http.status,error.kind,deep.a.a,level"}}, now: testNow}
+		if _, err := prepare(req); err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		run := req.pipes.Start(pipe.Env{
+			Out:   func(*pipe.Row) error { rows++; return nil },
+			Take:  func(int) error { return nil },
+			Check: func() error { return nil },
+		})
+		for _, line := range ofFields {
+			for end := range len(line) {
+				if _, err := run.Line([]byte(line[:end])); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := run.Line([]byte(line[:end] + "\n")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := run.End(); err != nil || rows == 0 {
+			t.Errorf("%d rows, %v", rows, err)
+		}
+	}
+}
