@@ -160,11 +160,12 @@ func (s *rangeScan) run(ctx context.Context, f *found, take func(*part) (more bo
 			if f.at != nil {
 				f.wait(f.at.Begin)
 			}
-			more, err := take(p)
+			from, reached := p.span.from, p.reached
+			more, err := take(p) // which may give p to a worker
 			if s.back {
-				s.left.to = p.span.from
+				s.left.to = from
 			} else {
-				s.left.from = p.reached
+				s.left.from = reached
 			}
 			if err == nil && more {
 				err = tick()
