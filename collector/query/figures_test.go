@@ -210,8 +210,8 @@ func TestStatsTable(t *testing.T) {
 
 // ofFields is lines with all kinds of fields.
 var ofFields = []string{
-	`{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"a","service":"x","error":{"kind":"timeout"},"attrs":{"n":1,"level":"L2","http":{"status":200,"a.b":{"c\"d":true}},"empty":{},"attrs":{"x":1}}}`,
-	`{"time":"2026-05-28T12:40:01.000000000Z","level":"INFO","msg":"b","error":"plain","attrs":{"n":"1","list":[1,{"x":2}],"none":null,"error":{"kind":"other"},"http.status":503}}`,
+	`{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"a","service":"x","error":{"kind":"timeout"},"attrs":{"1":2,"1.0":3,"n":1,"level":"L2","http":{"status":200,"a.b":{"c\"d":true}},"empty":{},"attrs":{"x":1}}}`,
+	`{"time":"2026-05-28T12:40:01.000000000Z","level":"INFO","msg":"b","error":"plain","attrs":{"1":"x","n":"1","list":[1,{"x":2}],"none":null,"error":{"kind":"other"},"http.status":503}}`,
 	`{"time":"2026-05-28T12:40:02.000000000Z","level":"WARN","msg":"a","service":"x","attrs":{"n":1.0,"deep":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":1}}}}}}}}}}`,
 }
 
@@ -224,9 +224,11 @@ func TestFields(t *testing.T) {
 		`{"name":"msg","count":3,"types":{"string":3},"values":2},` +
 		`{"name":"n","count":3,"types":{"number":2,"string":1},"values":2},` +
 		`{"name":"time","count":3,"types":{"string":3},"values":3},` +
+		`{"name":"1","count":2,"types":{"number":1,"string":1},"values":2},` +
 		`{"name":"error.kind","count":2,"types":{"string":2},"values":2},` +
 		`{"name":"http.status","count":2,"types":{"number":2},"values":2},` +
 		`{"name":"service","count":2,"types":{"string":2},"values":1},` +
+		`{"name":"1.0","count":1,"types":{"number":1},"values":1},` +
 		`{"name":"attrs.attrs.x","count":1,"types":{"number":1},"values":1},` +
 		`{"name":"attrs.level","count":1,"types":{"string":1},"values":1},` +
 		`{"name":"deep.a.a.a.a.a.a.a","count":1,"types":{"object":1},"values":1},` +

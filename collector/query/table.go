@@ -73,10 +73,7 @@ func askFields(req *request) (shape, error) {
 		return nil, err
 	}
 	calls := []pipe.Call{{Name: "count", Function: "count"}, {Name: "values", Function: "uniq", Field: &pipe.Field{Index: 1}}}
-	for i, name := range pipe.Types {
-		calls = append(calls, pipe.Call{Name: name, Function: "count", Field: &pipe.Field{Index: 2 + i}})
-	}
-	if err := req.explode(&pipe.Explode{Each: eachField}, calls, nameGroup); err != nil {
+	if err := req.explode(&pipe.Explode{Each: eachField}, calls, nameGroup, pipe.Group{Field: pipe.Field{Name: "type", Index: 2}}); err != nil {
 		return nil, err
 	}
 	return func(t *table) (any, error) {
@@ -85,14 +82,17 @@ func askFields(req *request) (shape, error) {
 			More   int            `json:"more,omitempty"`
 			outcome
 		}{Fields: make([]fieldFigures, 0, len(t.rows)), outcome: t.outcome}
-		for _, row := range t.rows {
-			f := fieldFigures{Name: string(row[0].Text), Count: intOf(row[1]), Values: intOf(row[2]), Types: make(map[string]int64)}
-			for i, name := range pipe.Types {
-				if n := intOf(row[3+i]); n > 0 {
-					f.Types[name] = n
-				}
+		index := make(map[string]int)
+		for _, row := range t.rows { // of one type, whose values are not those of another
+			name := string(row[0].Text)
+			if _, ok := index[name]; !ok {
+				index[name] = len(answer.Fields)
+				answer.Fields = append(answer.Fields, fieldFigures{Name: name, Types: make(map[string]int64)})
 			}
-			answer.Fields = append(answer.Fields, f)
+			f := &answer.Fields[index[name]]
+			f.Types[string(row[1].Text)] = intOf(row[2])
+			f.Count += intOf(row[2])
+			f.Values += intOf(row[3])
 		}
 		slices.SortStableFunc(answer.Fields, func(a, b fieldFigures) int { return cmp.Compare(b.Count, a.Count) })
 		answer.More = max(0, len(answer.Fields)-limit)
