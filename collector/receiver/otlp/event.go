@@ -159,6 +159,9 @@ func (r *reader) message(v anyValue) (end int, err error) {
 // id puts an id into its slot: bytes of the length that it has as hexadecimal
 // digits, others as the text that they are, or else as hexadecimal digits too.
 func (r *reader) id(slot normalize.Slot, id []byte, size int) {
+	if len(id) == 0 {
+		return
+	}
 	text := []byte(nil)
 	if r.json {
 		id, text = r.idOf(id, size)

@@ -9,7 +9,9 @@ import (
 func (r *reader) read(q *receiver.Request, json bool) error {
 	r.q, r.json = q, json
 	r.b = q.Norm.Build(q.Batch, q.Received)
-	r.Begin(q.Body, requestMsg.name)
+	if json {
+		r.Begin(q.Body, requestMsg.name)
+	}
 	end, err := r.fields(&requestMsg, part{q.Body, r.Start()}, func(_ *field, v value) (int, error) {
 		return r.resourceLogs(v.part)
 	})

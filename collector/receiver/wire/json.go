@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +15,10 @@ import (
 type JSON struct {
 	Body []byte
 
-	what  string // the request is, for errors
-	check jsonwalk.Checker
-	text  []byte // scratch of Text
+	what    string // the request is, for errors
+	escapes bool   // there is a backslash somewhere
+	check   jsonwalk.Checker
+	text    []byte // scratch of Text
 }
 
 // maxNested is how many objects and arrays may be in one another, as in jsontext.
@@ -25,6 +27,7 @@ const maxNested = 10_000
 // Begin begins to read body, which is called what in errors.
 func (j *JSON) Begin(body []byte, what string) {
 	j.Body, j.what, j.check = body, what, jsonwalk.Checker{MaxDepth: maxNested}
+	j.escapes = bytes.IndexByte(body, '\\') >= 0
 }
 
 // Release keeps nothing of the body, and no scratch memory of more than keep bytes.
@@ -170,6 +173,9 @@ func (j *JSON) StringEnd(at int) (end int) {
 
 // Text returns the text of a string, which has its quotes, valid until the next call.
 func (j *JSON) Text(raw []byte) (text []byte) {
+	if !j.escapes { // as in nearly all
+		return raw[1 : len(raw)-1]
+	}
 	text, j.text = jsonwalk.Text(raw, j.text)
 	return text
 }
