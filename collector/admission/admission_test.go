@@ -2,6 +2,7 @@ package admission
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -224,4 +225,43 @@ func TestRefusedAcquireTakesNothing(t *testing.T) {
 	}
 	end.Store(true)
 	asking.Wait()
+}
+
+// Work of a principal's own that lasts lets its other work go first, within a slice.
+func TestLowTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New()
+		c.CPU.slots = 1
+		p := c.Named("p", 1)
+		var order []string
+		turnOf := func(low bool) *Turn {
+			turn := new(Turn)
+			turn.Use(c.CPU, p)
+			if low {
+				turn.SetLow()
+			}
+			return turn
+		}
+		scan := turnOf(true)
+		scan.Begin()
+		for _, name := range []string{"another scan", "request", "request"} {
+			go func() {
+				turn := turnOf(name != "request")
+				turn.Begin()
+				order = append(order, name)
+				turn.End()
+			}()
+			synctest.Wait()
+		}
+		for range 4 {
+			scan.Yield()
+			time.Sleep(slice)
+		}
+		order = append(order, "scan")
+		scan.End()
+		synctest.Wait()
+		if want := []string{"request", "request", "another scan", "scan"}; !slices.Equal(order, want) {
+			t.Errorf("%q, want %q", order, want)
+		}
+	})
 }

@@ -25,29 +25,32 @@ type CPU struct {
 }
 
 // slice is how long a turn lasts while others wait.
-const slice = 2 * time.Millisecond
+const slice = time.Millisecond
 
 // credit is how much a principal that has used less than its share may use before others.
 // A request takes several turns, and a new connection of TLS more.
-const credit = 4 * slice
+const credit = 8 * slice
 
 func newCPU() *CPU { return &CPU{slots: int64(runtime.GOMAXPROCS(0))} }
+
+// Turns returns how many turns there are at a time.
+func (c *CPU) Turns() int { return int(c.slots) }
 
 // Waiting returns how much work waits for its turn.
 func (c *CPU) Waiting() int { return int(max(0, c.busy.Load()-c.slots)) }
 
 // turns are what a CPU knows of a principal; guarded by CPU.mu.
 type turns struct {
-	tag   time.Duration
-	first *Turn // of those that wait
-	last  *Turn
-	at    int // in CPU.queue; -1: nobody waits
+	tag     time.Duration
+	waiting [2]struct{ first, last *Turn } // the low ones second
+	at      int                            // in CPU.queue; -1: nobody waits
 }
 
 // A Turn is the right of one goroutine, its owner, to work. It is used again and again.
 type Turn struct {
 	cpu     *CPU
 	p       *Principal
+	low     int // 1: it comes after others of p
 	held    bool
 	begun   time.Time // zero: nobody was waiting yet
 	charged bool      // p has paid for a slice
@@ -58,6 +61,10 @@ type Turn struct {
 
 // Use has the turns that follow be p's, on cpu.
 func (t *Turn) Use(cpu *CPU, p *Principal) { t.cpu, t.p = cpu, p }
+
+// SetLow has the turns that follow come after those of the same principal that are not low. It is
+// for work that lasts, such as a query.
+func (t *Turn) SetLow() { t.low = 1 }
 
 // Begin returns once it is the owner's turn. It does nothing if it is already.
 func (t *Turn) Begin() {
@@ -137,7 +144,7 @@ func (c *CPU) yield(t *Turn) {
 	}
 	c.mu.Lock()
 	c.chargeLocked(t)
-	if len(c.queue) == 0 || c.queue[0].turns.tag >= t.p.turns.tag {
+	if !c.nextLocked(t) {
 		c.startLocked(t)
 		c.mu.Unlock()
 	} else {
@@ -147,6 +154,17 @@ func (c *CPU) yield(t *Turn) {
 		<-t.ready
 	}
 	t.letOthers()
+}
+
+// nextLocked reports whether somebody comes before another slice of t.
+func (c *CPU) nextLocked(t *Turn) bool {
+	if len(c.queue) == 0 {
+		return false
+	}
+	if p := c.queue[0]; p != t.p {
+		return p.turns.tag < t.p.turns.tag
+	}
+	return t.low > 0 && t.p.turns.waiting[0].first != nil
 }
 
 // startLocked begins a slice of t, and charges for it in advance: a principal may have
@@ -185,11 +203,14 @@ func (c *CPU) queueLocked(t *Turn) {
 		t.ready = make(chan struct{}, 1)
 	}
 	p := &t.p.turns
-	if t.fresh = false; p.first != nil {
-		p.last.next, p.last = t, t
+	if line := &p.waiting[t.low]; line.first != nil {
+		line.last.next, line.last = t, t
+	} else {
+		line.first, line.last = t, t
+	}
+	if t.fresh = false; p.at >= 0 {
 		return
 	}
-	p.first, p.last = t, t
 	t.fresh = p.tag < c.virtual
 	p.tag = max(p.tag, c.virtual-credit)
 	heap.Push(&c.queue, t.p)
@@ -202,8 +223,13 @@ func (c *CPU) passLocked() {
 		return
 	}
 	p := &c.queue[0].turns
-	t := p.first
-	if p.first, t.next = t.next, nil; p.first == nil {
+	line := &p.waiting[0]
+	if line.first == nil {
+		line = &p.waiting[1]
+	}
+	t := line.first
+	line.first, t.next = t.next, nil
+	if p.waiting[0].first == nil && p.waiting[1].first == nil {
 		heap.Pop(&c.queue)
 	}
 	c.startLocked(t)

@@ -51,6 +51,8 @@ func appendStored(dst, stored []byte, n int) ([]byte, error) {
 // A Block reads blocks, one after the other. It is for one goroutine at a time. Its zero
 // value is ready; it keeps memory for the next block.
 type Block struct {
+	Pause func() // is called before each column is unpacked, and every thousand lines; nil: nothing
+
 	size    int // of the lines
 	budget  int // bytes that streams and paths may still have
 	values  int // that columns may still have: each has a byte of a line, or of a value
@@ -163,10 +165,18 @@ func (v *values) string(i int) []byte {
 // read reads the values of c, if that was not done; false: they are damaged.
 func (b *Block) read(c *column) bool {
 	if !c.read {
+		b.pause()
 		r := reader{b: b, head: c.head, chunk: c.chunk}
 		c.values, c.read = r.column(c.n, true), true
 	}
 	return !b.bad
+}
+
+// pause lets others work.
+func (b *Block) pause() {
+	if b.Pause != nil {
+		b.Pause()
+	}
 }
 
 // Open reads the directory of a block whose lines have size bytes. The error is ErrDamaged,

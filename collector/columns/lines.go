@@ -23,6 +23,7 @@ func (b *Block) AppendLines(dst, block []byte, size int) ([]byte, error) {
 // it reads no column of such values alone. Without keep it leaves out nothing. The error is
 // ErrDamaged.
 func (b *Block) AppendRows(dst []byte, rows Rows, keep func(path string) bool) ([]byte, error) {
+	const often = 1024
 	start := len(dst)
 	shapes := b.shapes
 	if keep != nil {
@@ -39,6 +40,9 @@ func (b *Block) AppendRows(dst []byte, rows Rows, keep func(path string) bool) (
 		}
 	}
 	for row, of := range b.rows {
+		if row%often == often-1 {
+			b.pause()
+		}
 		s := &shapes[of]
 		wanted := rows == nil || rows.has(row)
 		for i, h := range s.holes {

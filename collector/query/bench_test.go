@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -98,6 +101,44 @@ func BenchmarkScan(b *testing.B) {
 }
 
 var sink int
+
+// BenchmarkSpans searches a packed journal of 64 MiB of different lines without HTTP; -cpu says by
+// how many workers.
+func BenchmarkSpans(b *testing.B) {
+	s := openStore(b, journal.Options{SegmentBytes: 16 << 20, Pack: true})
+	total, r := 0, rand.New(rand.NewPCG(1, 2))
+	for total < 80<<20 {
+		var lines []string
+		for range 1000 {
+			lines = append(lines, fmt.Sprintf(`{"time":"2026-05-28T12:40:00.123456789Z","level":"INFO","msg":"request %x served","service":"payment-api","trace_id":"%016x","attrs":{"customer_id":"cus_%d","region":"eu-west","status":%d,"ms":%d}}`, r.Uint32(), r.Uint64(), r.IntN(1e6), 200+r.IntN(300), r.IntN(5000)))
+			total += len(lines[len(lines)-1]) + 1
+		}
+		s.add(b, lines...)
+	}
+	waitFor(b, "packed segments", func() bool { return s.Stats().PackedSegments >= 4 })
+	for _, c := range []struct{ name, expr string }{
+		{"whole_lines", `re"served [a-z]+$"`},
+		{"few_lines", `cus_1234`},
+		{"stats", `| stats count(), quantile(0.99, ms) by status`},
+		{"top", `| top 10 customer_id`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			a, err := over(s, Options{}) // as many turns as processors now
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer a.Close()
+			b.SetBytes(int64(total))
+			for b.Loop() {
+				w := httptest.NewRecorder()
+				a.ServeQuery(w, httptest.NewRequest("GET", "/api/query?q="+url.QueryEscape(c.expr), nil))
+				if w.Code != 200 {
+					b.Fatal(w.Body)
+				}
+			}
+		})
+	}
+}
 
 // BenchmarkServeQuery asks a real journal of 64 MiB over HTTP, nothing found.
 func BenchmarkServeQuery(b *testing.B) {

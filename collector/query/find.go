@@ -14,19 +14,20 @@ import (
 
 // found is what one search came to.
 type found struct {
-	scanned uint64 // lines looked at, or passed over by their frame's time
-	matched uint64
-	missing uint64        // records that are gone
-	gap     *journal.Gap  // the first of them
-	damaged bool          // some are gone, but not by retention
-	after   uint64        // offset after the last line that matched
-	own     uint64        // offset after the last line of the query's tenant that was looked at
-	reached uint64        // offset of the line that would have come next
-	away    time.Duration // from the lines: to read them, and until it was the query's turn
-	used    time.Duration // by workers, to look at lines
-	asked   bool          // where to begin; else what retention has deleted is not missing
-	offsets bool          // lines are kept with their offsets, as appendAt has them
-	few     bool          // lines are wanted: the search begins with one worker
+	scanned  uint64 // lines looked at, or passed over by their frame's time
+	matched  uint64
+	missing  uint64        // records that are gone
+	gap      *journal.Gap  // the first of them
+	damaged  bool          // some are gone, but not by retention
+	after    uint64        // offset after the last line that matched
+	own      uint64        // offset after the last line of the query's tenant that was looked at
+	reached  uint64        // offset of the line that would have come next
+	away     time.Duration // from the lines: to read them, and until it was the query's turn
+	used     time.Duration // by workers, to look at lines
+	matching time.Duration // while a frame was read: see lens
+	asked    bool          // where to begin; else what retention has deleted is not missing
+	offsets  bool          // lines are kept with their offsets, as appendAt has them
+	few      bool          // lines are wanted: the search begins with one worker
 
 	p    *admission.Principal // who pays for workers; nil: nobody
 	at   *admission.Turn      // to look at lines; nil: nobody else has to
@@ -85,9 +86,10 @@ func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, em
 func (a *API) search(r reader, q *Query, end uint64, f *found, emit func(offset uint64, line []byte) (bool, error), tick func() error) error {
 	for r.Offset() < end {
 		f.reached = r.Offset()
-		begin := time.Now()
+		f.matching = 0
+		begin, away := time.Now(), f.away
 		frame, ok, err := r.TryNext()
-		f.away += time.Since(begin)
+		f.away = away + time.Since(begin) - f.matching
 		var gap *journal.Gap
 		switch {
 		case errors.As(err, &gap):

@@ -18,11 +18,13 @@ type lens struct {
 	keep  func(path string) bool // nil: all values
 	probe *probe
 	block columns.Block
-	scan  scan // memory to compare values
+	scan  scan   // memory to compare values
+	f     *found // whose turn it is to unpack and look; nil: nobody else has to
+	held  int    // values that were looked at
 }
 
-// configure makes r read no more than q needs.
-func (q *Query) configure(r reader) {
+// configure makes r read no more than q needs, in turns of f unless that is nil.
+func (q *Query) configure(r reader, f *found) {
 	r.SetTimeRange(q.TimeRange())
 	if q.tenant != nil {
 		r.SetTenant(*q.tenant)
@@ -30,20 +32,34 @@ func (q *Query) configure(r reader) {
 	if q.probe != nil {
 		r.SetSeen(&q.probe.seen)
 	}
-	l := &lens{probe: q.probe}
+	l := &lens{probe: q.probe, f: f}
 	if q.picks() {
 		l.root = q.root
 	}
 	if q.fields != nil {
 		l.keep = q.keeps()
 	}
-	if l.root != nil || l.keep != nil {
+	if f != nil {
+		l.block.Pause = l.pause
+	}
+	if l.root != nil || l.keep != nil || f != nil {
 		r.SetUnpack(l.unpack)
+	}
+}
+
+// pause lets others work, if it is their turn.
+func (l *lens) pause() {
+	if l.f != nil && l.f.at != nil {
+		l.f.wait(l.f.at.Yield)
 	}
 }
 
 // unpack appends the lines of a block to dst, or nothing if no line may match.
 func (l *lens) unpack(dst, block []byte, size int) ([]byte, error) {
+	if f := l.f; f != nil && f.at != nil {
+		f.wait(f.at.Begin)
+		defer f.at.End()
+	}
 	if l.probe != nil {
 		defer spend(&l.probe.unpack, time.Now())
 	}
@@ -54,7 +70,7 @@ func (l *lens) unpack(dst, block []byte, size int) ([]byte, error) {
 	var rows columns.Rows
 	if l.root != nil {
 		var err error
-		if rows, err = l.rows(l.root, false); err != nil {
+		if rows, err = l.matching(); err != nil {
 			return dst, err
 		}
 		if rows != nil && rows.Len() == 0 {
@@ -62,6 +78,15 @@ func (l *lens) unpack(dst, block []byte, size int) ([]byte, error) {
 		}
 	}
 	return b.AppendRows(dst, rows, l.keep)
+}
+
+// matching returns the rows of the block that may match; nil: all. Its time is not one of reading.
+func (l *lens) matching() (columns.Rows, error) {
+	if l.f != nil {
+		begin, away := time.Now(), l.f.away
+		defer func() { l.f.matching += time.Since(begin) - (l.f.away - away) }()
+	}
+	return l.rows(l.root, false)
 }
 
 // picks reports whether a lens can exclude lines.
@@ -152,6 +177,10 @@ func anyLiteral(literals []string) (any [][]byte) {
 
 // holds reports whether t holds for a value as it is in a line. Of some it is not sure.
 func (l *lens) holds(t *term, value []byte, sure bool) bool {
+	const often = 256
+	if l.held++; l.held%often == 0 {
+		l.pause()
+	}
 	if isNested(value) || bytes.IndexByte(value, '\\') >= 0 {
 		return !sure
 	}

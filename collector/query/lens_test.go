@@ -198,7 +198,7 @@ func TestPrunedDamage(t *testing.T) {
 			reader := j.NewReader(0)
 			defer reader.Close()
 			if pruned {
-				q.configure(reader)
+				q.configure(reader, nil)
 			}
 			for {
 				f, ok, err := reader.TryNext()

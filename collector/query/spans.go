@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -293,7 +292,7 @@ func (s *rangeScan) start() {
 
 // startLocked starts a worker, if another one may find work.
 func (s *rangeScan) startLocked() {
-	if s.workers < runtime.GOMAXPROCS(0) && !s.stopped && !s.cutAll {
+	if s.workers < s.api.o.Admission.CPU.Turns() && !s.stopped && !s.cutAll {
 		s.workers++
 		s.group.Add(1)
 		go s.work()
@@ -301,7 +300,7 @@ func (s *rangeScan) startLocked() {
 }
 
 func (s *rangeScan) startAllLocked() {
-	for range runtime.GOMAXPROCS(0) {
+	for range s.api.o.Admission.CPU.Turns() {
 		s.startLocked()
 	}
 }
@@ -353,6 +352,7 @@ func (s *rangeScan) work() {
 	defer s.group.Done()
 	w := worker{rangeScan: s}
 	w.turn.Use(s.api.o.Admission.CPU, s.p)
+	w.turn.SetLow()
 	defer w.leave()
 	for first := true; ; first = false {
 		if w.span = s.begin(first); w.span == nil {
@@ -397,7 +397,7 @@ func (w *worker) leave() {
 func (w *worker) search() error {
 	if w.reader == nil {
 		w.reader = w.api.src.newReader(w.span.from)
-		w.query.configure(w.reader)
+		w.query.configure(w.reader, &w.found)
 	} else if err := w.reader.Seek(w.span.from); err != nil {
 		return err
 	}

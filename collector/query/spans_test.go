@@ -102,7 +102,7 @@ func TestSpansLikeOneSearch(t *testing.T) {
 				want := search(func(f *found, emit func(uint64, []byte) (bool, error)) error {
 					reader := s.reader(r[0])
 					defer reader.Close()
-					q.configure(reader)
+					q.configure(reader, nil)
 					return a.search(reader, q, r[1], f, emit, func() error { return nil })
 				})
 				got := search(func(f *found, emit func(uint64, []byte) (bool, error)) error {

@@ -57,7 +57,7 @@ func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 	leaveBody(r)
 	reader := a.src.newReader(from)
 	defer reader.Close() // only read from: there is nothing that Close could lose
-	req.query.configure(reader)
+	req.query.configure(reader, nil)
 	setEvents(w)
 	t := &tail{
 		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
