@@ -440,7 +440,7 @@ func (w *worker) put(done bool, err error) error {
 	p := w.part
 	w.found.used = time.Since(w.begun) - w.found.away
 	p.found, p.span = w.found, w.span.offsets
-	held := false
+	reached, held := p.reached, false // p is not the worker's any more once it is put
 	w.mu.Lock()
 	for !w.roomLocked() {
 		held = w.turn.Suspend() || held
@@ -459,7 +459,7 @@ func (w *worker) put(done bool, err error) error {
 	case stopped:
 		return errStopped
 	case !done:
-		w.beginPart(p.reached)
+		w.beginPart(reached)
 	}
 	return nil
 }
