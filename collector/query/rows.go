@@ -100,6 +100,7 @@ func (a *API) start(w http.ResponseWriter, r *http.Request, req request) (ctx co
 		out.from = req.from
 	}
 	out.turn.Use(a.o.Admission.CPU, a.principal(r))
+	out.turn.SetLow()
 	out.at, out.p, out.few = &out.turn, a.principal(r), req.limit > 0
 	out.asked = req.hasFrom
 	out.lend = func() {

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // slowClient takes each piece of an answer only after take has returned.
@@ -123,6 +126,26 @@ func TestSearchCPU(t *testing.T) {
 			t.Errorf("%v", w.Header())
 		}
 	})
+}
+
+// What compares with values of a packed block, before its lines are made, counts as well.
+func TestSearchCPUOfBlocks(t *testing.T) {
+	s := openStore(t, journal.Options{SegmentBytes: 1 << 20, Pack: true, Disk: disktest.NewMem()})
+	const lines = 6000
+	for i := 0; i < lines; i += 50 {
+		var some []string
+		for n := range 50 {
+			some = append(some, testLine(i+n, "INFO", strings.Repeat(fmt.Sprint("text ", i+n, " "), 60)))
+		}
+		s.add(t, some...)
+	}
+	waitFor(t, "packed segments", func() bool { return s.Stats().PackedSegments >= 3 })
+	q := url.QueryEscape(strings.TrimSuffix(strings.Repeat(`re"(a|t)+[^ ]*(x|e)+[a-z]*[0-9]{9}" or `, 40), " or "))
+	w, _ := searched(t, s, Options{SearchCPU: 30 * time.Millisecond}, t.Context(), "q="+q, func() {})
+	text := w.Body.String() + w.Header().Get("Rollway-Error")
+	if !strings.Contains(text, "used the processor for 30ms") {
+		t.Errorf("%d %v %.300s", w.Code, w.Header(), text)
+	}
 }
 
 // So does a tail; while lines cost it less than a tenth of its time it goes on.
