@@ -32,6 +32,7 @@ type found struct {
 	p    *admission.Principal // who pays for workers; nil: nobody
 	at   *admission.Turn      // to look at lines; nil: nobody else has to
 	scan *rangeScan           // that is under way; nil: none
+	step func() bool          // is called while a block is looked at; false: it need not be
 }
 
 // wait has the query wait for its turn.

@@ -21,6 +21,7 @@ type lens struct {
 	scan  scan   // memory to compare values
 	f     *found // whose turn it is to unpack and look; nil: nobody else has to
 	held  int    // values that were looked at
+	quit  bool   // what comes out is not wanted any more
 }
 
 // configure makes r read no more than q needs, in turns of f unless that is nil.
@@ -51,6 +52,7 @@ func (q *Query) configure(r reader, f *found) {
 func (l *lens) pause() {
 	if l.f != nil && l.f.at != nil {
 		l.f.wait(l.f.at.Yield)
+		l.quit = !l.f.step()
 	}
 }
 
@@ -180,6 +182,9 @@ func (l *lens) holds(t *term, value []byte, sure bool) bool {
 	const often = 256
 	if l.held++; l.held%often == 0 {
 		l.pause()
+	}
+	if l.quit {
+		return false
 	}
 	if isNested(value) || bytes.IndexByte(value, '\\') >= 0 {
 		return !sure

@@ -248,7 +248,11 @@ func (o *rows) tick(every time.Duration) error {
 	if most := o.api.o.SearchTime; searching > most {
 		return &limitError{fmt.Errorf("this query has searched for %v, which is the limit (timeouts.query); narrow it by since and until", most)}
 	}
-	if most := o.api.o.SearchCPU; searching-o.away+o.used > most {
+	used := searching - o.away + o.used
+	if o.scan != nil {
+		used += o.scan.spent()
+	}
+	if most := o.api.o.SearchCPU; used > most {
 		return &limitError{fmt.Errorf("this query has used the processor for %v, which is the limit (timeouts.query_cpu); narrow it by since and until, or use fewer terms", most)}
 	}
 	if o.figures != nil {

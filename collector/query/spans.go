@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollway/rollway/collector/admission"
@@ -77,10 +78,11 @@ const (
 // span is guarded by rangeScan.mu, except its offsets, which stay.
 type span struct {
 	offsets
-	parts []*part // that wait, in order
-	bytes int     // of them
-	done  bool    // there are no more
-	err   error   // that ended the search
+	parts []*part      // that wait, in order
+	bytes int          // of them
+	done  bool         // there are no more
+	err   error        // that ended the search
+	spent atomic.Int64 // by its worker for a part that is not put, in nanoseconds
 }
 
 // part is what a worker has made of lines that it has found, and figures of what was searched
@@ -407,7 +409,7 @@ func (w *worker) search() error {
 
 func (w *worker) beginPart(reached uint64) {
 	w.part, w.begun = w.newPart(), time.Now()
-	w.found = found{asked: w.asked, at: &w.turn, reached: reached}
+	w.found = found{asked: w.asked, at: &w.turn, step: w.step, reached: reached}
 }
 
 // take adds a line to the part.
@@ -418,6 +420,24 @@ func (w *worker) take(offset uint64, line []byte) (bool, error) {
 	}
 	w.found.reached = offset + 1
 	return true, w.put(false, nil)
+}
+
+// step is called while a block is looked at. It returns false to end that: the part is not put.
+func (w *worker) step() bool {
+	w.span.spent.Store(int64(time.Since(w.begun) - w.found.away))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.stopped
+}
+
+// spent returns the time that the front's worker has used for a part that is not put.
+func (s *rangeScan) spent() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.spans) == 0 {
+		return 0
+	}
+	return time.Duration(s.spans[0].spent.Load())
 }
 
 // tick puts the part if the consumer waits for it.
@@ -447,9 +467,12 @@ func (w *worker) put(done bool, err error) error {
 		w.room.Wait()
 	}
 	stopped := w.stopped
-	w.span.parts = append(w.span.parts, p)
-	w.span.bytes += p.bytes
-	w.span.done, w.span.err = done, err
+	if !stopped { // else it may not be whole: see step
+		w.span.parts = append(w.span.parts, p)
+		w.span.bytes += p.bytes
+		w.span.done, w.span.err = done, err
+		w.span.spent.Store(0)
+	}
 	w.mu.Unlock()
 	w.tell()
 	if held {
