@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -61,6 +62,7 @@ func (o *Options) check() error {
 //     sent by a trailer, an event or an aborted connection.
 type API struct {
 	src     source
+	id      string // of the journal; "": unknown
 	o       Options
 	queries *admission.Resource // one for each query that runs
 	tails   *admission.Resource // one for each tail that runs
@@ -99,7 +101,11 @@ type reader interface {
 
 // New returns an API over j.
 func New(j *journal.Journal, o Options) (*API, error) {
-	return newAPI(source{j.First, j.Next, j.Span, func(from uint64) reader { return j.NewReader(from) }, j.SegmentsIn}, o)
+	a, err := newAPI(source{j.First, j.Next, j.Span, func(from uint64) reader { return j.NewReader(from) }, j.SegmentsIn}, o)
+	if err == nil {
+		a.id = j.ID()
+	}
+	return a, err
 }
 
 func newAPI(src source, o Options) (*API, error) {
@@ -207,8 +213,10 @@ type request struct {
 	since   bool
 	from    uint64
 	hasFrom bool
-	limit   int // 0: none
-	last    int // 0: none
+	to      uint64 // the end of the snapshot, at most
+	byTime  bool   // in the order of times; else of arrival
+	limit   int    // 0: none
+	last    int    // 0: none
 
 	values url.Values // all parameters
 	now    time.Time  // for relative times
@@ -241,11 +249,20 @@ func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 		req.query.tenant = &tenant
 	}
 	req.since = since != nil
-	if s := values.Get("from"); s != "" {
-		if req.from, err = strconv.ParseUint(s, 10, 64); err != nil {
-			return req, fmt.Errorf("parameter from: found %s, expected an offset, a number from 0", show(s))
+	req.hasFrom, req.to = values.Get("from") != "", math.MaxUint64
+	for name, dst := range map[string]*uint64{"from": &req.from, "to": &req.to} {
+		if s := values.Get(name); s != "" {
+			if *dst, err = strconv.ParseUint(s, 10, 64); err != nil {
+				return req, fmt.Errorf("parameter %s: found %s, expected an offset, a number from 0", name, show(s))
+			}
 		}
-		req.hasFrom = true
+	}
+	switch s := values.Get("order"); s {
+	case "", "arrival":
+	case "time":
+		req.byTime = true
+	default:
+		return req, fmt.Errorf("parameter order: found %s, expected time or arrival", show(s))
 	}
 	if req.limit, req.last, err = a.parseCounts(values); err != nil {
 		return req, err

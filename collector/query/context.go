@@ -120,7 +120,7 @@ func (a *API) writeAround(ctx context.Context, out *rows, req around) error {
 	}
 	out.offsets = true
 	if req.last, out.end = req.before, req.offset; req.last > 0 {
-		if err := a.writeLast(ctx, out, req.request, out.from, &out.mem); err != nil {
+		if err := a.writeHeld(ctx, out, req.request, out.from, &out.mem); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ func TestOnly(t *testing.T) {
 		{"7", "", 0},
 		{"other", "", 0},
 	} {
-		for _, params := range []string{"", "&last=100000", "&from=0"} {
+		for _, params := range []string{"", "&last=100000", "&from=0", "&order=time", "&order=time&last=1000"} {
 			w := ask(row.tenant, "q="+url.QueryEscape(row.q)+params)
 			lines := slices.Collect(strings.Lines(w.Body.String()))
 			for _, line := range lines {

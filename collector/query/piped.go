@@ -44,16 +44,16 @@ func (a *API) runPipes(ctx context.Context, out *rows, req request, take func(*p
 // out, for what is to be done at the end.
 func (a *API) feedPipes(ctx context.Context, out *rows, req request) (err error) {
 	switch {
-	case req.last == 0 && req.pipes.Splits():
+	case req.last == 0 && !req.byTime && req.pipes.Splits():
 		err = a.fold(ctx, out, req)
 		out.turn.Begin()
 		return err
-	case req.last == 0:
+	case req.last == 0 && !req.byTime:
 		err = a.feed(ctx, out, req, out.from, flushEvery, func(_ uint64, line []byte) (bool, error) { return out.run.Line(line) })
 		out.turn.Begin()
 		return err
 	}
-	pieces, err := a.lastLines(ctx, out, req, out.from, &out.mem)
+	pieces, err := a.heldLines(ctx, out, req, out.from, &out.mem)
 	out.turn.Begin()
 	if err != nil {
 		return err

@@ -112,6 +112,19 @@ func (p *pipeParser) rest(q *Query) (*pipe.Pipeline, error) {
 	return &pipe.Pipeline{Stages: p.stages, Lines: p.lines, Columns: p.columns}, nil
 }
 
+// Piped reports whether expr has pipes after its filter.
+func Piped(expr string) bool { return pipeAt(expr) >= 0 }
+
+// Grouped reports whether expr has a pipe that makes rows of groups, all at the end. What
+// cannot be parsed has none.
+func Grouped(expr string) bool {
+	_, p, err := parsePiped(expr, time.Now())
+	return err == nil && p != nil && slices.ContainsFunc(p.Stages, func(s pipe.Stage) bool {
+		_, stats := s.(*pipe.Stats)
+		return stats
+	})
+}
+
 // pipeAt returns where the first "|" is that is not in quotes, or -1.
 func pipeAt(expr string) int {
 	quoted := false

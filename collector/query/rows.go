@@ -18,6 +18,7 @@ import (
 // ascending order of offsets. It reads a snapshot: up to the journal's end at
 // the request's start. docs/QUERY.md has the parameters.
 //
+//	header   Rollway-Journal  identifies the journal, which its offsets belong to
 //	header   Rollway-End      offset after the snapshot
 //	header   Rollway-Columns  names of columns, escaped as in paths, if pipes make rows that are no lines
 //	trailer  Rollway-Scanned  lines that were looked at
@@ -28,8 +29,8 @@ import (
 //	trailer  Rollway-Hint     why nothing was found, if the newest lines tell; a header if the search was short
 //	trailer  Rollway-Error    why the answer ends early; only if it does
 //
-// A request by Only gets of these Rollway-Next, which is from= for the lines after the last
-// in the answer, Rollway-Error, and Rollway-Missing without a number for damage.
+// A request by Only gets of these Rollway-Journal, Rollway-Next, which is from= for the lines
+// after the last in the answer, Rollway-Error, and Rollway-Missing without a number for damage.
 //
 // An answer that failed after its first bytes ends in Rollway-Error if the
 // client sent "TE: trailers"; otherwise the connection is aborted, which every
@@ -38,7 +39,7 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 	if !onlyGet(w, r) {
 		return
 	}
-	req, err := a.parseRequest(r, "q", "since", "until", "limit", "last", "from", "offsets")
+	req, err := a.parseRequest(r, "q", "since", "until", "limit", "last", "order", "from", "to", "offsets")
 	offsets := false
 	if s := req.values.Get("offsets"); err == nil && s != "" {
 		if offsets, err = strconv.ParseBool(s); err != nil {
@@ -60,8 +61,8 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case req.pipes != nil:
 		err = a.writePiped(ctx, out, req)
-	case req.last > 0:
-		err = a.writeLast(ctx, out, req, out.from, &out.mem)
+	case req.last > 0 || req.byTime:
+		err = a.writeHeld(ctx, out, req, out.from, &out.mem)
 	default:
 		err = a.writeFirst(ctx, out, req, out.from)
 	}
@@ -91,7 +92,7 @@ func (a *API) start(w http.ResponseWriter, r *http.Request, req request) (ctx co
 		whole:  req.last > 0 || req.pipes != nil && req.pipes.Holds(),
 		only:   req.query.tenant != nil,
 		mem:    holding{memory: a.memory, p: a.principal(r)},
-		end:    a.src.next(),
+		end:    min(a.src.next(), req.to),
 		from:   a.src.first(),
 		begun:  time.Now(),
 	}
@@ -190,7 +191,11 @@ func (a *API) feed(ctx context.Context, out *rows, req request, from uint64, eve
 // that the client does not give up on it.
 const patience = 10 * time.Second
 
-func (a *API) lastLines(ctx context.Context, out *rows, req request, from uint64, mem *holding) ([][]byte, error) {
+// heldLines returns the lines that are known only at the end of the search.
+func (a *API) heldLines(ctx context.Context, out *rows, req request, from uint64, mem *holding) ([][]byte, error) {
+	if req.byTime {
+		return a.byTime(ctx, out, req, from, mem)
+	}
 	pieces, err := a.findLast(ctx, req.query, from, out.end, req.last, &out.found, mem, func() error { return out.tick(patience) })
 	if errors.Is(err, errLastBytes) {
 		err = &limitError{fmt.Errorf("the last %d lines take more than %d bytes; ask for fewer, narrow them by since and until, or read in ascending order with from and limit", req.last, a.o.MaxHeld)}
@@ -198,8 +203,8 @@ func (a *API) lastLines(ctx context.Context, out *rows, req request, from uint64
 	return pieces, err
 }
 
-func (a *API) writeLast(ctx context.Context, out *rows, req request, from uint64, mem *holding) error {
-	pieces, err := a.lastLines(ctx, out, req, from, mem)
+func (a *API) writeHeld(ctx context.Context, out *rows, req request, from uint64, mem *holding) error {
+	pieces, err := a.heldLines(ctx, out, req, from, mem)
 	if err != nil {
 		return err
 	}
@@ -286,6 +291,9 @@ func (o *rows) flush() error {
 			h.Set("Rollway-Hint", o.hint)
 		} else {
 			h.Add("Trailer", "Rollway-Hint")
+		}
+		if o.api.id != "" {
+			h.Set("Rollway-Journal", o.api.id)
 		}
 		if o.columns != "" {
 			h.Set("Rollway-Columns", o.columns)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -101,6 +102,8 @@ func TestQueryAnswers(t *testing.T) {
 		{"from", []string{"from", "95"}, all[95:], "5", "5", "100"},
 		{"from inside a frame", []string{"from", "10", "limit", "2"}, all[10:12], "", "2", "12"},
 		{"from at the end", []string{"from", "100"}, nil, "0", "0", "100"},
+		{"to", []string{"from", "10", "to", "12"}, all[10:12], "", "2", "12"},
+		{"last of a snapshot", []string{"last", "2", "to", "50"}, all[48:50], "", "", "50"},
 		{"from after the end", []string{"from", "1000"}, nil, "0", "0", "100"},
 		{"last", []string{"last", "3"}, all[97:], "", "", "100"},
 		{"last of an expression", []string{"q", "level>=warn", "last", "3"}, warn[7:], "100", "10", "100"},
@@ -115,7 +118,11 @@ func TestQueryAnswers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			resp, body, err := ask(t, base, c.pairs...)
-			if err != nil || resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "application/x-ndjson" || resp.Header.Get("Rollway-End") != "100" {
+			end := "100"
+			if i := slices.Index(c.pairs, "to"); i >= 0 {
+				end = c.pairs[i+1]
+			}
+			if err != nil || resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "application/x-ndjson" || resp.Header.Get("Rollway-End") != end {
 				t.Fatalf("%s, %v, %v", resp.Status, resp.Header, err)
 			}
 			want := strings.Join(c.want, "\n")
@@ -162,8 +169,10 @@ func TestBadRequests(t *testing.T) {
 		{"last=-1", "parameter last", 0},
 		{"last=1001", "parameter last: 1001 is above the limit of 1000 lines", 0},
 		{"last=1&limit=1", "give one of them", 0},
+		{"to=x", "parameter to: found `x`, expected an offset", 0},
+		{"order=age", "parameter order: found `age`, expected time or arrival", 0},
 		{"from=-1", "parameter from: found `-1`, expected an offset", 0},
-		{"form=1", `unknown parameter "form"; known are q, since, until, limit, last, from`, 0},
+		{"form=1", `unknown parameter "form"; known are q, since, until, limit, last, order, from, to`, 0},
 		{"q=a&q=b", "parameter q is given 2 times", 0},
 		{"q=%zz", "read the parameters", 0},
 	} {

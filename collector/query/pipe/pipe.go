@@ -220,13 +220,13 @@ func finish(h holder, next step) error {
 	return next.end()
 }
 
-// sorted sorts list, unless env ends the run.
-func sorted[T any](env *Env, list []T, compare func(a, b T) int) (err error) {
+// Sorted sorts list. It calls check now and then, whose error ends it.
+func Sorted[T any](check func() error, list []T, compare func(a, b T) int) (err error) {
 	const often = 4096
 	n := 0
 	slices.SortFunc(list, func(a, b T) int {
 		if n++; n%often == 0 && err == nil {
-			err = env.Check()
+			err = check()
 		}
 		if err != nil {
 			return 0 // the rest takes no time

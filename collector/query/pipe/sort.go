@@ -124,7 +124,7 @@ func (s *sortStep) compare(a, b *heldRow) int {
 
 func (s *sortStep) give(next step) error {
 	rows := slices.Clone(s.rows)
-	if err := sorted(s.env, rows, func(a, b heldRow) int { return s.compare(&a, &b) }); err != nil {
+	if err := Sorted(s.env.Check, rows, func(a, b heldRow) int { return s.compare(&a, &b) }); err != nil {
 		return err
 	}
 	return giveAll(s.env, next, len(rows), func(i int, r *Row) {

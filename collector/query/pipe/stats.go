@@ -221,7 +221,7 @@ func (s *statsStep) give(next step) error {
 	for key, states := range s.groups {
 		rows = append(rows, statsRow{keysOf([]byte(key), len(s.Groups)), states})
 	}
-	if err := sorted(s.env, rows, func(a, b statsRow) int {
+	if err := Sorted(s.env.Check, rows, func(a, b statsRow) int {
 		for i := range s.Groups {
 			if c := s.Groups[i].compare(a.keys[i], b.keys[i]); c != 0 {
 				return c

@@ -1,0 +1,147 @@
+package query
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollway/rollway/collector/query/pipe"
+)
+
+// A timedLine is a line as it goes out.
+type timedLine struct {
+	at     [timeLen]byte // as in the line, whose times compare as texts
+	offset uint64
+	text   []byte
+}
+
+const timeLen = len("2026-05-28T12:40:00.000000000Z")
+
+// timeStart is what a canonical line begins with.
+const timeStart = `{"time":"`
+
+func newTimedLine(offset uint64, line, text []byte) (l timedLine) {
+	if rest, ok := bytes.CutPrefix(line, []byte(timeStart)); ok {
+		copy(l.at[:], rest)
+	}
+	l.offset, l.text = offset, text
+	return l
+}
+
+// bytes is what l takes in memory.
+func (l *timedLine) bytes() int { return len(l.text) + 64 }
+
+// compareTimes orders lines by time, and lines of one time by offset.
+func compareTimes(a, b timedLine) int {
+	return cmp.Or(bytes.Compare(a.at[:], b.at[:]), cmp.Compare(a.offset, b.offset))
+}
+
+// A timeOrder keeps the oldest or the newest lines of a search. With a limit it is a heap
+// whose first line is the one to leave it.
+type timeOrder struct {
+	most   int // 0: all
+	newest bool
+	lines  []timedLine
+}
+
+func (o *timeOrder) full() bool { return o.most > 0 && len(o.lines) == o.most }
+
+// add adds l and returns by how many bytes more are held.
+func (o *timeOrder) add(l timedLine) int {
+	switch {
+	case !o.full():
+		if o.lines = append(o.lines, l); o.full() {
+			heap.Init(o)
+		}
+		return l.bytes()
+	case compareTimes(l, o.lines[0]) > 0 != o.newest:
+		return 0
+	}
+	more := l.bytes() - o.lines[0].bytes()
+	o.lines[0] = l
+	heap.Fix(o, 0)
+	return more
+}
+
+// narrow returns q without lines that are too old or too new to be kept.
+func (o *timeOrder) narrow(q *Query) *Query {
+	if !o.full() {
+		return q
+	}
+	at, err := time.Parse(time.RFC3339Nano, string(o.lines[0].at[:]))
+	if err != nil {
+		return q
+	}
+	since, until := &at, (*time.Time)(nil)
+	if !o.newest {
+		since, until = nil, &at
+	}
+	narrowed := q.within(since, until)
+	narrowed.tenant = q.tenant
+	return narrowed
+}
+
+// For container/heap.
+func (o *timeOrder) Len() int           { return len(o.lines) }
+func (o *timeOrder) Less(i, j int) bool { return compareTimes(o.lines[i], o.lines[j]) < 0 == o.newest }
+func (o *timeOrder) Swap(i, j int)      { o.lines[i], o.lines[j] = o.lines[j], o.lines[i] }
+func (o *timeOrder) Push(any)           { panic("not used") }
+func (o *timeOrder) Pop() any           { panic("not used") }
+
+// byTime returns what is found in the order of times: the newest lines with last, the oldest
+// with limit. Like findLast it searches windows, from the end backwards for the newest: once
+// there are enough lines, a window's frames that are too old are not read. The memory of
+// the lines is taken from mem.
+func (a *API) byTime(ctx context.Context, out *rows, req request, from uint64, mem *holding) ([][]byte, error) {
+	o := &timeOrder{most: req.last, newest: req.last > 0}
+	if req.pipes == nil && req.last == 0 {
+		o.most = req.limit
+	}
+	held := 0
+	keep := func(offset uint64, line []byte) (bool, error) {
+		text := bytes.Clone(line)
+		if out.offsets {
+			text = appendAt(nil, offset, line)
+		}
+		l := newTimedLine(offset, line, text)
+		more := o.add(l)
+		if held += more; held > a.o.MaxHeld {
+			return false, &limitError{fmt.Errorf("lines in the order of their times take more than %d bytes (limits.max_query); narrow them by since and until, ask for fewer with last or limit, or take order=arrival", a.o.MaxHeld)}
+		}
+		return true, mem.take(more)
+	}
+	window := out.end
+	if o.most > 0 {
+		window = uint64(max(4*o.most, 16<<10))
+	}
+	for low, high := from, out.end; low < high; window *= 4 {
+		first, end := low, high
+		if high-low > window && o.newest {
+			first = high - window
+		} else if high-low > window {
+			end = low + window
+		}
+		if o.newest {
+			high = first
+		} else {
+			low = end
+		}
+		if err := a.find(ctx, o.narrow(req.query), first, end, &out.found, keep, func() error { return out.tick(patience) }); err != nil {
+			return nil, err
+		}
+	}
+	out.turn.Begin()
+	defer out.turn.End()
+	if err := pipe.Sorted(a.check(ctx, out), o.lines, compareTimes); err != nil {
+		return nil, err
+	}
+	pieces := make([][]byte, len(o.lines))
+	for i := range o.lines {
+		pieces[i] = o.lines[i].text
+	}
+	return slices.Clip(pieces), nil
+}
