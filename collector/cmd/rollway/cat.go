@@ -41,7 +41,7 @@ file they are written as stored.
 
 Examples:
   rollway cat /var/log/payment*.log* -where 'level>=warn' -since 1h
-  rollway cat /var/log/payment.log.3.gz -text
+  rollway cat /var/log/payment.log.3.gz -o csv
   rollway cat /var/lib/rollway | jq .msg
 `,
 	setup: setupCat,
@@ -54,7 +54,7 @@ type catFlags struct {
 
 func setupCat(flags *flag.FlagSet) action {
 	f := &catFlags{}
-	f.format.declare(flags)
+	f.format.declare(flags, false)
 	flags.StringVar(&f.where, "where", "", "only lines that `EXPRESSION` matches")
 	flags.StringVar(&f.since, "since", "", "only lines from this `TIME` on, or this long ago")
 	flags.StringVar(&f.until, "until", "", "only lines before this `TIME`, or this long ago")
@@ -63,10 +63,7 @@ func setupCat(flags *flag.FlagSet) action {
 		if err != nil {
 			return usagef("%v", err)
 		}
-		out, err := f.format.writer(c.stdout)
-		if err != nil {
-			return err
-		}
+		out := f.format.writer(c.stdout)
 		p := &printer{call: c, out: out, matches: matches}
 		for _, name := range args {
 			if err := p.print(name); err != nil {

@@ -160,7 +160,7 @@ func TestClosedPipe(t *testing.T) {
 	if code, answer := d.post(t, body.String()); code != 200 {
 		t.Fatalf("%d %s", code, answer)
 	}
-	for _, args := range [][]string{{"query"}, {"query", "-text"}, {"tail", "-n", "5000"}, {"tail", "-f", "-n", "5000"}} {
+	for _, args := range [][]string{{"query"}, {"query", "-o", "text"}, {"query", "-o", "csv"}, {"query", "-o", "table"}, {"tail", "-n", "5000"}, {"tail", "-f", "-n", "5000"}} {
 		cmd := exec.Command("rollway", append(args, "-addr", d.addr)...)
 		r, w, err := os.Pipe()
 		if err != nil {

@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"os"
 	"os/signal"
 	"slices"
@@ -139,7 +140,7 @@ func (cmd *command) run(args []string, c *call) int {
 	}
 	var usage usageError
 	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE):
+	case err == nil, closedPipe(err):
 		return exitOK
 	case errors.As(err, &usage):
 		tell(c.stderr, "rollway %s: %v\nRun 'rollway %s -h' for usage.\n", cmd.name, err, cmd.name)
@@ -148,6 +149,13 @@ func (cmd *command) run(args []string, c *call) int {
 		tell(c.stderr, "rollway %s: %v\n", cmd.name, err)
 	}
 	return exitFailed
+}
+
+// closedPipe reports whether a write to a pipe failed that nobody reads any more. A
+// connection's failure may be the same error of the system.
+func closedPipe(err error) bool {
+	_, network := errors.AsType[*net.OpError](err)
+	return errors.Is(err, syscall.EPIPE) && !network
 }
 
 func (cmd *command) flags() *flag.FlagSet {

@@ -5,47 +5,119 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
 )
 
 // formatFlags are the flags that choose how lines are shown.
 type formatFlags struct {
-	json, text, utc bool
+	output string // "": by where they go
+	utc    bool
 }
 
-func (f *formatFlags) declare(flags *flag.FlagSet) {
-	flags.BoolVar(&f.json, "json", false, "print lines as stored, on a terminal too")
-	flags.BoolVar(&f.text, "text", false, "print lines for people, into a pipe or a file too")
+// declare declares the flags; rows: for what pipes make, too.
+func (f *formatFlags) declare(flags *flag.FlagSet, rows bool) {
+	names := []string{"text", "ndjson", "csv"}
+	if rows {
+		names = append(names, "table", "chart")
+	}
+	flags.Func("o", "print `FORMAT`: "+strings.Join(names, ", ")+" (default: for people on a terminal, ndjson elsewhere)", func(name string) error {
+		if f.output = name; !slices.Contains(names, name) {
+			return fmt.Errorf("use %s", strings.Join(names, ", "))
+		}
+		return nil
+	})
 	flags.BoolVar(&f.utc, "utc", false, "show times in UTC instead of local time")
 }
 
-// A lineWriter prints canonical lines, for people or as stored. It is not safe for
+// A lineWriter prints canonical lines, or rows that pipes make of them. It is not safe for
 // concurrent use.
 type lineWriter struct {
-	out  *bufio.Writer
-	text *renderer // nil: as stored
-	buf  []byte
+	out      *bufio.Writer
+	format   string
+	terminal bool
+	grouped  bool // rows come at the end
+	view     renderer
+	width    int // of the terminal; 0: unknown
+
+	begun   bool
+	columns []string
+	table   *table // nil: another format
+	buf     []byte
 }
 
 // writer chooses the format: for people on a terminal, as stored elsewhere. Colors need
 // a terminal, and NO_COLOR unset or empty.
-func (f *formatFlags) writer(stdout *stream) (*lineWriter, error) {
-	if f.json && f.text {
-		return nil, usagef("-json and -text exclude each other")
-	}
-	w := new(lineWriter)
-	if f.text || stdout.terminal && !f.json {
-		w.text = &renderer{utc: f.utc}
-		stdout, w.text.color = stdout.colored()
+func (f *formatFlags) writer(stdout *stream) *lineWriter {
+	w := &lineWriter{format: f.output, terminal: stdout.terminal, view: renderer{utc: f.utc}}
+	switch {
+	case w.format == "" && !w.terminal:
+		w.format = "ndjson"
+	case w.format == "", w.format == "text", w.format == "table", w.format == "chart":
+		if w.terminal {
+			w.width, _, _ = term.GetSize(int(stdout.file.Fd())) // 0 if it is not known
+		}
+		stdout, w.view.color = stdout.colored()
 	}
 	w.out = bufio.NewWriterSize(stdout, 64<<10)
-	return w, nil
+	return w
 }
 
-// write prints one line. The line may stay in the buffer until flush.
+// begin tells what comes: rows with these columns, or lines.
+func (w *lineWriter) begin(columns []string) error {
+	w.begun, w.columns = true, columns
+	if columns == nil {
+		w.columns = lineColumns
+	}
+	t := &table{renderer: &w.view, columns: w.columns, width: w.width, hold: w.grouped}
+	switch w.format {
+	case "csv":
+		w.buf = appendCSV(w.buf[:0], w.columns)
+		_, err := w.out.Write(w.buf)
+		return err
+	case "":
+		if columns == nil {
+			w.format = "text"
+			return nil
+		}
+		if w.table = t; w.grouped {
+			t.bars = barsIfFit
+		}
+	case "chart":
+		w.table, t.bars, t.hold = t, barsAlways, true
+	case "table":
+		w.table = t
+	case "text":
+		w.view.bare = columns != nil
+	}
+	return nil
+}
+
+// write prints one line or row. It may stay in the buffer until flush, or in a table until
+// end.
 func (w *lineWriter) write(line []byte) error {
-	if w.text != nil {
-		w.buf = w.text.appendLine(w.buf[:0], line)
+	if !w.begun {
+		if err := w.begin(nil); err != nil {
+			return err
+		}
+	}
+	switch {
+	case w.format == "csv":
+		var record []string
+		for _, c := range cells(w.columns, line) {
+			record = append(record, c.text)
+		}
+		line = appendCSV(w.buf[:0], record)
+		w.buf = line
+	case w.table != nil:
+		w.table.add(line)
+		return nil
+	case w.format == "text":
+		w.buf = w.view.appendLine(w.buf[:0], line)
 		line = w.buf
 	}
 	_, err := w.out.Write(line)
@@ -55,32 +127,37 @@ func (w *lineWriter) write(line []byte) error {
 	return err
 }
 
-func (w *lineWriter) flush() error { return w.out.Flush() }
-
-// copyLines prints the lines of r and returns their number. It flushes before it waits
-// for r.
-func (w *lineWriter) copyLines(r io.Reader) (n int, err error) {
-	in := bufio.NewReaderSize(r, 64<<10)
-	for ; ; n++ {
-		line, err := in.ReadBytes('\n')
-		if err == io.EOF && len(line) == 0 {
-			return n, w.flush()
-		}
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF // do not show a torn line as if it were whole
-		}
-		if err == nil {
-			err = w.write(line)
-		}
-		if err != nil || in.Buffered() == 0 {
-			if err := w.flush(); err != nil {
-				return n, err
-			}
-		}
-		if err != nil {
-			return n, err
+func (w *lineWriter) flush() error {
+	if w.table != nil {
+		w.buf = w.table.flush(w.buf[:0])
+		if _, err := w.out.Write(w.buf); err != nil {
+			return err
 		}
 	}
+	return w.out.Flush()
+}
+
+// end prints what a table has waited for.
+func (w *lineWriter) end() error {
+	if w.table != nil {
+		w.table.hold = false
+	}
+	return w.flush()
+}
+
+// appendCSV appends a record as RFC 4180 has it. Unlike encoding/csv it leaves the line ends
+// in a field as they are.
+func appendCSV(dst []byte, record []string) []byte {
+	for i, field := range record {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if strings.ContainsAny(field, ",\"\r\n") || len(record) == 1 && field == "" {
+			field = `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
+		}
+		dst = append(dst, field...)
+	}
+	return append(dst, "\r\n"...)
 }
 
 // show prints text for people or, with -json, v.

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"flag"
-	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/rollway/rollway/collector/query"
 )
 
 var queryCommand = &command{
@@ -17,16 +15,25 @@ var queryCommand = &command{
 	args:    "['EXPRESSION']",
 	most:    -1,
 	help: `
-Prints the lines that an expression matches, oldest first. Words and quoted
-texts are searched in the message, the error and the attributes. Fields are
-compared with =, !=, <, <=, >, >=, ~ (contains), !~, =~ (regular expression) and
-in: status in (404, 500..599), ip in 10.0.0.0/8. i"…" ignores case. Adjacent terms
+Prints the lines that an expression matches, in the order in which they came;
+with -last, or -order time, in the order of their times. Words and quoted texts
+are searched in the message, the error and the attributes. Fields are compared
+with =, !=, <, <=, >, >=, ~ (contains), !~, =~ (regular expression) and in:
+status in (404, 500..599), ip in 10.0.0.0/8. i"…" ignores case. Adjacent terms
 must all match; and, or, not and parentheses combine them. docs/QUERY.md has the
-grammar.
+grammar, and the pipes that may follow.
 Write an expression that begins with a dash after "--".
 
-On a terminal lines are formatted for people, with local times. Into a pipe or a
-file they are written as stored, one JSON object each.
+Lines are printed as they are found. If the connection breaks, or the collector
+has searched for as long as it may, query continues after the last line.
+
+On a terminal lines are formatted for people, with local times; texts of several
+lines, such as stacks, come below, indented. What pipes make is a table there,
+groups with one column of numbers or by time have bars. Into a pipe or a file
+lines are written as stored, one JSON object each. -o chooses another format:
+text, ndjson, csv (RFC 4180: a header, and the columns of the pipes, or the
+fields of a line), table, or chart, which is a table with bars. NO_COLOR leaves
+colors out.
 
 -since and -until take a time (2026-05-28T12:40:00Z, 2026-05-28, yesterday) or a
 duration before now (90s, 1h, 7d).
@@ -34,7 +41,9 @@ duration before now (90s, 1h, 7d).
 Examples:
   rollway query 'level>=warn service=payment "charge"' -since 1h
   rollway query 'not (level=debug or service=probe)' -last 20
-  rollway query customer_id=cus_123 -json | jq .attrs
+  rollway query customer_id=cus_123 | jq .attrs
+  rollway query '| stats count() by service, time(1h)' -since 1d -o chart
+  rollway query 'level>=error | fields time, service, msg' -o csv
 `,
 	setup: setupQuery,
 }
@@ -42,13 +51,14 @@ Examples:
 func setupQuery(flags *flag.FlagSet) action {
 	addr := addrFlag(flags)
 	var format formatFlags
-	format.declare(flags)
+	format.declare(flags, true)
 	since := flags.String("since", "", "only lines from this `TIME` on")
 	until := flags.String("until", "", "only lines before this `TIME`")
 	var last, limit int
 	flags.IntVar(&limit, "limit", 0, "stop after the first `N` lines (default: all)")
 	flags.IntVar(&last, "last", 0, "only the last `N` matching lines")
 	flags.IntVar(&last, "n", 0, "`N`: the same as -last")
+	order := flags.String("order", "", "`ORDER` of the lines, and what -last goes by: time, or arrival, in which lines are printed as they are found (default: time with -last, else arrival)")
 	return func(c *call, args []string) error {
 		cl, err := newClient(*addr)
 		if err != nil {
@@ -57,11 +67,12 @@ func setupQuery(flags *flag.FlagSet) action {
 		if last < 0 || limit < 0 {
 			return usagef("-last and -limit must not be negative")
 		}
-		values := parameters("q", strings.Join(args, " "), "since", *since, "until", *until, "last", number(last), "limit", number(limit))
-		out, err := format.writer(c.stdout)
-		if err != nil {
-			return err
+		if *order == "" && last > 0 {
+			*order = "time"
 		}
+		values := parameters("order", *order, "q", strings.Join(args, " "), "since", *since, "until", *until, "last", number(last), "limit", number(limit))
+		out := format.writer(c.stdout)
+		out.grouped = query.Grouped(values.Get("q"))
 		ctx, stop := interruptible()
 		defer stop()
 		_, err = printQuery(ctx, c, cl, values, out)
@@ -86,29 +97,4 @@ func number(n int) string {
 		return ""
 	}
 	return strconv.Itoa(n)
-}
-
-// printQuery prints the answer to a query and returns the offset after the records that
-// were searched; for a reader of some lines, after the last of these.
-func printQuery(ctx context.Context, c *call, cl *client, values url.Values, out *lineWriter) (end string, err error) {
-	// The collector says in a trailer why an answer ends early.
-	resp, err := cl.get(ctx, "/api/query", values, http.Header{"Te": {"trailers"}})
-	if err != nil {
-		return "", interrupted(ctx, err)
-	}
-	defer resp.Body.Close()
-	n, err := out.copyLines(resp.Body)
-	if err != nil {
-		return "", interrupted(ctx, fmt.Errorf("after %s: %w", lines(n), err))
-	}
-	if missing := resp.Trailer.Get("Rollway-Missing"); missing != "" {
-		c.say("lines are missing: %s", appendPlain(nil, missing))
-	}
-	if hint := cmp.Or(resp.Header.Get("Rollway-Hint"), resp.Trailer.Get("Rollway-Hint")); hint != "" {
-		c.say("nothing was found: %s", appendPlain(nil, hint))
-	}
-	if text := resp.Trailer.Get("Rollway-Error"); text != "" {
-		return "", fmt.Errorf("the answer ends early, after %s: %s", lines(n), appendPlain(nil, text))
-	}
-	return cmp.Or(resp.Header.Get("Rollway-End"), resp.Trailer.Get("Rollway-Next")), nil
 }

@@ -473,7 +473,7 @@ func TestRedteamTerminal(t *testing.T) {
 	found, times := 0, 0
 	for range rounds {
 		for _, args := range [][]string{
-			{"query", ""}, {"query", "-json", ""}, {"query", "-last", "100", ""}, {"query", "\x1b[31K(\u202e"}, {"cat", a.data}, {"cat", "-json", a.data}, {"cat", segment[0]}, {"verify", a.data}, {"reconcile", a.data},
+			{"query", ""}, {"query", "-o", "ndjson", ""}, {"query", "-last", "100", ""}, {"query", "\x1b[31K(\u202e"}, {"cat", a.data}, {"cat", "-o", "csv", a.data}, {"cat", segment[0]}, {"verify", a.data}, {"reconcile", a.data},
 			{"serve", "-config", evil}, {"check", "-config", evil}, {"send", evil + "\x1b]0;x\x07"}, {"\x1b[2J"}, {"help", "\u202e"}, {"plan", "-from", evil}, {"clients"}, {"rejected"}, {"replay", "-dry-run", filepath.Join(a.data, "rejected")},
 			{"replay", filepath.Join(a.data, "rejected")}, {"recover", evil},
 		} {

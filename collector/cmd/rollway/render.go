@@ -17,14 +17,17 @@ import (
 //
 //	2026-05-28 14:40:00.123 ERROR payment-api: failed to charge  customer_id=cus_123 retry_count=2
 //
-// Times are local unless utc is set. The output is always one line, and never contains
-// a control code of the input. A renderer is not safe for concurrent use.
+// Times are local unless utc is set. Texts of several lines, such as stacks, come below,
+// indented. The output never contains a control code of the input. A renderer is not safe
+// for concurrent use.
 type renderer struct {
 	color bool
 	utc   bool
+	bare  bool           // rows come, which have no time, level and message
 	zone  *time.Location // of local times; nil: time.Local
 
 	fields []byte // of the current line, after the message
+	below  []byte // texts, each line after a line feed
 	path   []string
 }
 
@@ -35,9 +38,9 @@ func (r *renderer) appendLine(dst, line []byte) []byte {
 	start := len(dst)
 	dst, ok := r.appendObject(dst, line)
 	if !ok {
-		dst = appendPlain(dst[:start], line)
+		return append(appendPlain(dst[:start], line), '\n')
 	}
-	return append(dst, '\n')
+	return append(append(dst, r.below...), '\n')
 }
 
 func (r *renderer) appendObject(dst, line []byte) ([]byte, bool) {
@@ -47,7 +50,10 @@ func (r *renderer) appendObject(dst, line []byte) ([]byte, bool) {
 	}
 	var at, level, service, msg string
 	shown := map[string]*string{"time": &at, "level": &level, "service": &service, "msg": &msg}
-	r.fields, r.path = r.fields[:0], r.path[:0]
+	if r.bare {
+		clear(shown)
+	}
+	r.fields, r.below, r.path = r.fields[:0], r.below[:0], r.path[:0]
 	err := members(d, func(name string) error {
 		switch kind := d.PeekKind(); {
 		case kind == '"' && shown[name] != nil:
@@ -64,6 +70,9 @@ func (r *renderer) appendObject(dst, line []byte) ([]byte, bool) {
 	if err != nil {
 		return dst, false
 	}
+	if r.bare {
+		return append(dst, bytes.TrimPrefix(r.fields, []byte(" "))...), true
+	}
 	if at != "" {
 		dst = r.paint(dst, encode.ColorFaint, r.appendTime(nil, at))
 		dst = append(dst, ' ')
@@ -77,6 +86,12 @@ func (r *renderer) appendObject(dst, line []byte) ([]byte, bool) {
 	dst = append(dst, ' ')
 	if service != "" {
 		dst = append(r.paint(dst, encode.ColorCyan, appendPlain(nil, service)), ':', ' ')
+	}
+	if first, rest, many := strings.Cut(msg, "\n"); many && strings.TrimSpace(rest) != "" {
+		fields := r.below
+		r.below = nil
+		r.appendBelow(rest)
+		r.below, msg = append(r.below, fields...), strings.TrimSuffix(first, "\r")
 	}
 	dst = appendPlain(dst, msg)
 	if len(r.fields) > 0 {
@@ -119,10 +134,17 @@ func (r *renderer) member(d *jsontext.Decoder, name string) error {
 		return err
 	case '"':
 		token, err := d.ReadToken()
-		if err == nil {
-			r.field(word(token.String()))
+		if err != nil {
+			return err
 		}
-		return err
+		if text := token.String(); strings.Contains(strings.TrimSpace(text), "\n") && !r.bare {
+			r.below = append(r.below, "\n    "...)
+			r.below = r.paint(r.below, encode.ColorFaint, appendPlain(nil, strings.Join(r.path, ".")+":"))
+			r.appendBelow(text)
+		} else {
+			r.field(word(text))
+		}
+		return nil
 	}
 	value, err := d.ReadValue()
 	if err == nil {
@@ -131,6 +153,14 @@ func (r *renderer) member(d *jsontext.Decoder, name string) error {
 		r.field(string(appendPlain(nil, []byte(value))))
 	}
 	return err
+}
+
+// appendBelow adds the lines of a text, indented so that none looks like a log line.
+func (r *renderer) appendBelow(text string) {
+	for line := range strings.Lines(strings.TrimRight(text, "\r\n")) {
+		r.below = append(r.below, "\n      "...)
+		r.below = appendPlain(r.below, strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    "))
+	}
 }
 
 func (r *renderer) field(value string) {

@@ -32,29 +32,28 @@ formats.
 Examples:
   rollway tail -f
   rollway tail -n 50 'level>=error'
-  rollway tail -f service=payment -json | jq .msg
+  rollway tail -f service=payment | jq .msg
 `,
 	setup: setupTail,
 }
 
 func setupTail(flags *flag.FlagSet) action {
 	var format formatFlags
-	format.declare(flags)
+	format.declare(flags, false)
 	follow := flags.Bool("f", false, "follow: print new lines as they arrive")
 	last := flags.Int("n", 10, "print the newest `N` lines")
 	return asking(flags, func(ctx context.Context, c *call, cl *client, args []string) error {
 		if *last < 0 {
 			return usagef("-n must not be negative")
 		}
-		out, err := format.writer(c.stdout)
-		if err != nil {
-			return err
-		}
+		out := format.writer(c.stdout)
 		f := &follower{call: c, client: cl, expr: strings.Join(args, " "), out: out}
 		if *last > 0 {
-			if f.from, err = printQuery(ctx, c, cl, parameters("q", f.expr, "last", number(*last)), out); err != nil {
+			from, err := printQuery(ctx, c, cl, parameters("q", f.expr, "last", number(*last)), out)
+			if err != nil {
 				return err
 			}
+			f.from = from
 		}
 		if !*follow || ctx.Err() != nil {
 			return nil
