@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
@@ -288,7 +289,9 @@ func (r *AuditReport) list(fsys disk.FS, dir string) (files []candidate, err err
 		}
 	}
 	files = slices.DeleteFunc(files, func(c candidate) bool { return c.first > last })
-	slices.SortStableFunc(files, func(a, b candidate) int { return cmp.Compare(a.first, b.first) })
+	slices.SortStableFunc(files, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.first, b.first), strings.Compare(b.ext, a.ext)) // .seg before .open
+	})
 	return slices.CompactFunc(files, func(a, b candidate) bool { return a.first == b.first }), nil
 }
 

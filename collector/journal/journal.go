@@ -100,6 +100,7 @@ type Journal struct {
 	recovery Recovery
 	id       string
 	fresh    bool // made by Open
+	readOnly bool // by OpenReadOnly
 	opened   time.Time
 
 	scannedKeys map[uint64][]keyed // keys by the first offset of their segment; recover's

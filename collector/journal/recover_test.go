@@ -396,6 +396,13 @@ func recoveryTable(t *testing.T, killed bool) {
 				row.lasting = append(row.lasting, recordlog.Missing)
 				row.gaps++
 			}
+			if strings.HasPrefix(row.name, "crash after the original") {
+				if _, err := openReadOnly(mem, "/j"); err == nil || !strings.Contains(err.Error(), "a repair that was interrupted") {
+					t.Error(err)
+				}
+			} else if row.wantOpen == "" && row.name != "sealed segment of a newer version" {
+				readOnlyAs(t, mem, row.want)
+			}
 			j, err := Open("/j", Options{Disk: mem})
 			if row.wantOpen != "" {
 				if err == nil || !strings.Contains(err.Error(), row.wantOpen) {

@@ -70,6 +70,10 @@ func (j *Journal) copySpans(c candidate, f disk.File, sc *scanned) (size, footer
 
 // quarantine renames a file that is kept and not read.
 func (j *Journal) quarantine(c candidate, why string) error {
+	if j.readOnly {
+		j.find(Finding{Kind: recordlog.Damaged, File: c.name(), Bytes: c.size, Detail: "left out: " + why})
+		return nil
+	}
 	target, err := recordlog.MoveAside(j.fs, j.dir, c.name())
 	if err == nil {
 		j.find(Finding{Kind: recordlog.SetAside, File: c.name(), Bytes: c.size, Detail: "as " + target + ": " + why})

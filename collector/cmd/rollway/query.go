@@ -35,12 +35,16 @@ text, ndjson, csv (RFC 4180: a header, and the columns of the pipes, or the
 fields of a line), table, or chart, which is a table with bars. NO_COLOR leaves
 colors out.
 
+With -data query reads the data folder of a collector that has stopped, and
+writes nothing there.
+
 -since and -until take a time (2026-05-28T12:40:00Z, 2026-05-28, yesterday) or a
 duration before now (90s, 1h, 7d).
 
 Examples:
   rollway query 'level>=warn service=payment "charge"' -since 1h
   rollway query 'not (level=debug or service=probe)' -last 20
+  rollway query -data /var/lib/rollway level=error -since 2d
   rollway query customer_id=cus_123 | jq .attrs
   rollway query '| stats count() by service, time(1h)' -since 1d -o chart
   rollway query 'level>=error | fields time, service, msg' -o csv
@@ -50,6 +54,7 @@ Examples:
 
 func setupQuery(flags *flag.FlagSet) action {
 	addr := addrFlag(flags)
+	data := flags.String("data", "", dataUsage)
 	var format formatFlags
 	format.declare(flags, true)
 	since := flags.String("since", "", "only lines from this `TIME` on")
@@ -60,13 +65,14 @@ func setupQuery(flags *flag.FlagSet) action {
 	flags.IntVar(&last, "n", 0, "`N`: the same as -last")
 	order := flags.String("order", "", "`ORDER` of the lines, and what -last goes by: time, or arrival, in which lines are printed as they are found (default: time with -last, else arrival)")
 	return func(c *call, args []string) error {
-		cl, err := newClient(*addr)
-		if err != nil {
-			return err
-		}
 		if last < 0 || limit < 0 {
 			return usagef("-last and -limit must not be negative")
 		}
+		cl, closeData, err := c.asked(*addr, *data)
+		if err != nil {
+			return err
+		}
+		defer closeData()
 		if *order == "" && last > 0 {
 			*order = "time"
 		}
