@@ -54,7 +54,9 @@ func (c *call) asked(addr, data string) (cl *client, close func(), err error) {
 		return nil, nil, err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/api/query", api.ServeQuery)
+	for path, h := range api.Handlers() {
+		mux.Handle(path, h)
+	}
 	server := &http.Server{Handler: mux, ErrorLog: log.New(io.Discard, "", 0)}
 	pipes := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	go server.Serve(pipes) // until Close

@@ -8,6 +8,7 @@
 //	rollway relay     relay connections to a collector, or to any TCP service
 //	rollway tail      show the newest lines, and follow
 //	rollway query     find lines
+//	rollway export    write what a query finds to packed files
 //	rollway clients   show who sends to a collector, and who is turned away
 //	rollway cat       print log files
 //	rollway verify    check log files for damage
@@ -79,7 +80,7 @@ func tell(to io.Writer, format string, args ...any) {
 // commands returns the commands in the order of the overview. It is a function because
 // help refers to the list that contains it.
 func commands() []*command {
-	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, clientsCommand, catCommand, verifyCommand, reconcileCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
+	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, exportCommand, clientsCommand, catCommand, verifyCommand, reconcileCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
 }
 
 type usageError struct{ message string }

@@ -9,8 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"golang.org/x/term"
 )
 
 // formatFlags are the flags that choose how lines are shown.
@@ -59,7 +57,7 @@ func (f *formatFlags) writer(stdout *stream) *lineWriter {
 		w.format = "ndjson"
 	case w.format == "", w.format == "text", w.format == "table", w.format == "chart":
 		if w.terminal {
-			w.width, _, _ = term.GetSize(int(stdout.file.Fd())) // 0 if it is not known
+			w.width = stdout.width()
 		}
 		stdout, w.view.color = stdout.colored()
 	}

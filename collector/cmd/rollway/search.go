@@ -40,10 +40,11 @@ type search struct {
 
 	offsets bool   // lines come with their offsets, in this order
 	asked   bool   // a request has succeeded
-	journal string // of the collector
-	to      string // the end of the first answer
+	journal string // of the collector; given: it must be this one
+	to      string // the end of the first answer, or given
 	next    string // where to continue
 	taken   int    // lines
+	missing []string
 	sum     maphash.Hash
 }
 
@@ -158,6 +159,7 @@ func (s *search) ask(ctx context.Context) error {
 	}
 	if missing := resp.Trailer.Get("Rollway-Missing"); missing != "" {
 		s.call.say("lines are missing: %s", appendPlain(nil, missing))
+		s.missing = append(s.missing, missing)
 	}
 	if hint := cmp.Or(resp.Header.Get("Rollway-Hint"), resp.Trailer.Get("Rollway-Hint")); hint != "" && s.taken == 0 {
 		s.call.say("nothing was found: %s", appendPlain(nil, hint))
@@ -175,16 +177,17 @@ func (s *search) ask(ctx context.Context) error {
 
 // accept begins an answer.
 func (s *search) accept(h http.Header) error {
+	id := h.Get("Rollway-Journal")
+	if (s.asked || s.journal != "") && id != s.journal {
+		return fmt.Errorf("%s has another journal now; %w", s.client.base, errOther)
+	}
 	if !s.asked {
-		s.asked, s.journal, s.to = true, h.Get("Rollway-Journal"), h.Get("Rollway-End")
+		s.asked, s.journal, s.to = true, id, h.Get("Rollway-End")
 		columns, err := columnsOf(h.Get("Rollway-Columns"))
 		if err == nil {
 			err = s.begin(columns)
 		}
 		return err
-	}
-	if id := h.Get("Rollway-Journal"); id != s.journal {
-		return fmt.Errorf("%s has another journal now; %w", s.client.base, errOther)
 	}
 	return nil
 }

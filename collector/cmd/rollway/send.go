@@ -11,9 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/internal/disk"
-	"golang.org/x/term"
 )
 
 var sendCommand = &command{
@@ -150,10 +151,7 @@ func (t *tally) unsent() int { return t.read - t.accepted - t.notAccepted() - t.
 
 func (s *sender) run(ctx context.Context, names []string) error {
 	s.started = time.Now()
-	s.line = statusLine{w: s.call.stderr.file, on: s.call.stderr.terminal && !s.options.quiet, width: func() int {
-		width, _, _ := term.GetSize(int(s.call.stderr.file.Fd())) // 0 if it is not known
-		return width
-	}}
+	s.line = statusLine{w: s.call.stderr.file, on: s.call.stderr.terminal && !s.options.quiet, width: s.call.stderr.width}
 	var unread error
 	for _, name := range names {
 		err := s.file(ctx, name)

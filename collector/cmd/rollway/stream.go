@@ -6,6 +6,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"golang.org/x/term"
+
 	"github.com/rollway/rollway/internal/encode"
 	"github.com/rollway/rollway/internal/terminal"
 )
@@ -30,6 +32,12 @@ func newStream(f *os.File) *stream { return &stream{file: f, terminal: terminal.
 func (s *stream) colored() (c *stream, color bool) {
 	color = s.terminal && colorWanted()
 	return &stream{file: s.file, terminal: s.terminal, colors: color}, color
+}
+
+// width returns the columns of the terminal; 0: unknown.
+func (s *stream) width() int {
+	width, _, _ := term.GetSize(int(s.file.Fd()))
+	return width
 }
 
 // Write implements io.Writer.
