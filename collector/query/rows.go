@@ -89,7 +89,7 @@ func (a *API) start(w http.ResponseWriter, r *http.Request, req request) (ctx co
 	out = &rows{
 		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
 		api:    a,
-		whole:  req.last > 0 || req.pipes != nil && req.pipes.Holds(),
+		whole:  req.last > 0 || req.byTime || req.pipes != nil && req.pipes.Holds(),
 		only:   req.query.tenant != nil,
 		mem:    holding{memory: a.memory, p: a.principal(r)},
 		end:    min(a.src.next(), req.to),
@@ -102,7 +102,7 @@ func (a *API) start(w http.ResponseWriter, r *http.Request, req request) (ctx co
 	}
 	out.turn.Use(a.o.Admission.CPU, a.principal(r))
 	out.turn.SetLow()
-	out.at, out.p, out.few = &out.turn, a.principal(r), req.limit > 0
+	out.at, out.p, out.few = &out.turn, a.principal(r), req.limit > 0 && !req.byTime
 	out.asked = req.hasFrom
 	out.lend = func() {
 		if out.scan != nil {

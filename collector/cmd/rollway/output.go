@@ -125,6 +125,30 @@ func (w *lineWriter) write(line []byte) error {
 	return err
 }
 
+// marked is write with a mark before a line for people.
+func (w *lineWriter) marked(mark string, line []byte) error {
+	if !w.begun {
+		if err := w.begin(nil); err != nil {
+			return err
+		}
+	}
+	if w.format == "text" {
+		if _, err := w.out.WriteString(mark); err != nil {
+			return err
+		}
+	}
+	return w.write(line)
+}
+
+// separate prints what is between groups of lines for people.
+func (w *lineWriter) separate() error {
+	if w.format != "text" {
+		return nil
+	}
+	_, err := w.out.WriteString("--\n")
+	return err
+}
+
 func (w *lineWriter) flush() error {
 	if w.table != nil {
 		w.buf = w.table.flush(w.buf[:0])

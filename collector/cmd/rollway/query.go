@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"flag"
 	"net/url"
 	"strconv"
@@ -44,6 +46,7 @@ duration before now (90s, 1h, 7d).
 Examples:
   rollway query 'level>=warn service=payment "charge"' -since 1h
   rollway query 'not (level=debug or service=probe)' -last 20
+  rollway query 'level>=error' -last 3 -context 10
   rollway query -data /var/lib/rollway level=error -since 2d
   rollway query customer_id=cus_123 | jq .attrs
   rollway query '| stats count() by service, time(1h)' -since 1d -o chart
@@ -63,17 +66,19 @@ func setupQuery(flags *flag.FlagSet) action {
 	flags.IntVar(&limit, "limit", 0, "stop after the first `N` lines (default: all)")
 	flags.IntVar(&last, "last", 0, "only the last `N` matching lines")
 	flags.IntVar(&last, "n", 0, "`N`: the same as -last")
-	order := flags.String("order", "", "`ORDER` of the lines, and what -last goes by: time, or arrival, in which lines are printed as they are found (default: time with -last, else arrival)")
+	order := flags.String("order", "", "`ORDER` of the lines, also for -last: time, or arrival, in which lines are printed as they are found (default: time with -last, else arrival)")
+	around := flags.Int("context", 0, "also `N` lines before and after each line, with the same -by; text marks what was found")
+	by := flags.String("by", "service", "`FIELD` whose value the lines of -context share, such as file")
 	return func(c *call, args []string) error {
-		if last < 0 || limit < 0 {
-			return usagef("-last and -limit must not be negative")
+		if last < 0 || limit < 0 || *around < 0 {
+			return usagef("-last, -limit and -context must not be negative")
 		}
 		cl, closeData, err := c.asked(*addr, *data)
 		if err != nil {
 			return err
 		}
 		defer closeData()
-		if *order == "" && last > 0 {
+		if *order == "" && last > 0 && *around == 0 {
 			*order = "time"
 		}
 		values := parameters("order", *order, "q", strings.Join(args, " "), "since", *since, "until", *until, "last", number(last), "limit", number(limit))
@@ -81,7 +86,15 @@ func setupQuery(flags *flag.FlagSet) action {
 		out.grouped = query.Grouped(values.Get("q"))
 		ctx, stop := interruptible()
 		defer stop()
-		_, err = printQuery(ctx, c, cl, values, out)
+		if *around == 0 {
+			_, err = printQuery(ctx, c, cl, values, out)
+			return err
+		}
+		hits, err := query.Parse(values.Get("q"))
+		if err != nil || *order == "time" {
+			return usagef("-context takes a filter without pipes, in the order of arrival: %v", cmp.Or(err, errors.New("-order time")))
+		}
+		_, err = printAround(ctx, c, cl, values, out, &surroundings{client: cl, out: out, lines: *around, by: *by, hits: hits, shown: map[uint64]struct{}{}})
 		return err
 	}
 }

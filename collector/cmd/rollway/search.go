@@ -42,6 +42,7 @@ type search struct {
 	asked   bool   // a request has succeeded
 	journal string // of the collector; given: it must be this one
 	to      string // the end of the first answer, or given
+	offset  uint64 // of the line that is taken
 	next    string // where to continue
 	taken   int    // lines
 	missing []string
@@ -51,7 +52,15 @@ type search struct {
 // printQuery prints the answer to a query and returns the offset after the records that
 // were searched; for a reader of some lines, after the last of these.
 func printQuery(ctx context.Context, c *call, cl *client, values url.Values, out *lineWriter) (end string, err error) {
+	return printAround(ctx, c, cl, values, out, nil)
+}
+
+// printAround is printQuery; unless it is nil, around has the lines printed with others.
+func printAround(ctx context.Context, c *call, cl *client, values url.Values, out *lineWriter, around *surroundings) (end string, err error) {
 	s := &search{call: c, client: cl, values: values, take: out.write, begin: out.begin, flush: out.flush}
+	if around != nil {
+		s.take = func([]byte) error { return around.around(ctx, s.offset) }
+	}
 	err = s.run(ctx)
 	if err == nil {
 		err = out.end()
@@ -246,7 +255,7 @@ func (s *search) line(line []byte) error {
 		if !ok {
 			return fmt.Errorf("%s answers a line without its offset: %.100s; %w", s.client.base, appendPlain(nil, line), errOther)
 		}
-		line, next = rest, strconv.FormatUint(offset+1, 10)
+		s.offset, line, next = offset, rest, strconv.FormatUint(offset+1, 10)
 	} else {
 		s.sum.Write(line)
 	}
