@@ -32,7 +32,8 @@ type found struct {
 	p    *admission.Principal // who pays for workers; nil: nobody
 	at   *admission.Turn      // to look at lines; nil: nobody else has to
 	scan *rangeScan           // that is under way; nil: none
-	step func() bool          // is called while a block is looked at; false: it need not be
+	step func() bool          // is called in what takes long; false: the search is not wanted any more
+	quit bool                 // step has returned false
 }
 
 // wait has the query wait for its turn.
@@ -40,6 +41,17 @@ func (f *found) wait(turn func()) {
 	begin := time.Now()
 	turn()
 	f.away += time.Since(begin)
+}
+
+// rest is for what takes long, in a turn of f.at: others get theirs. The error is errStopped.
+func (f *found) rest() error {
+	if f.at != nil {
+		f.wait(f.at.Yield)
+	}
+	if f.quit = f.quit || f.step != nil && !f.step(); f.quit {
+		return errStopped
+	}
+	return nil
 }
 
 // find hands every line of the offsets [from, end) that matches q to emit, in
@@ -91,6 +103,9 @@ func (a *API) search(r reader, q *Query, end uint64, f *found, emit func(offset 
 		begin, away := time.Now(), f.away
 		frame, ok, err := r.TryNext()
 		f.away = away + time.Since(begin) - f.matching
+		if f.quit {
+			return errStopped
+		}
 		var gap *journal.Gap
 		switch {
 		case errors.As(err, &gap):
@@ -170,7 +185,11 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 		f.scanned++
 		if n > 1 && q.owns(lines[:n]) {
 			f.own = offset + 1
-			if q.Match(lines[:n]) {
+			matches := q.match(lines[:n], f.rest)
+			if f.quit {
+				return false, errStopped
+			}
+			if matches {
 				f.matched++
 				f.after = offset + 1
 				if more, err := emit(offset, lines[:n]); err != nil || !more {

@@ -21,7 +21,6 @@ type lens struct {
 	scan  scan   // memory to compare values
 	f     *found // whose turn it is to unpack and look; nil: nobody else has to
 	held  int    // values that were looked at
-	quit  bool   // what comes out is not wanted any more
 }
 
 // configure makes r read no more than q needs, in turns of f unless that is nil.
@@ -41,18 +40,11 @@ func (q *Query) configure(r reader, f *found) {
 		l.keep = q.keeps()
 	}
 	if f != nil {
-		l.block.Pause = l.pause
+		l.block.Pause = func() { _ = f.rest() } // what comes out then is not wanted
+		l.scan.rest = f.rest
 	}
 	if l.root != nil || l.keep != nil || f != nil {
 		r.SetUnpack(l.unpack)
-	}
-}
-
-// pause lets others work, if it is their turn.
-func (l *lens) pause() {
-	if l.f != nil && l.f.at != nil {
-		l.f.wait(l.f.at.Yield)
-		l.quit = !l.f.step()
 	}
 }
 
@@ -180,10 +172,10 @@ func anyLiteral(literals []string) (any [][]byte) {
 // holds reports whether t holds for a value as it is in a line. Of some it is not sure.
 func (l *lens) holds(t *term, value []byte, sure bool) bool {
 	const often = 256
-	if l.held++; l.held%often == 0 {
-		l.pause()
+	if l.held++; l.f != nil && l.held%often == 0 {
+		_ = l.f.rest()
 	}
-	if l.quit {
+	if l.f != nil && l.f.quit {
 		return false
 	}
 	if isNested(value) || bytes.IndexByte(value, '\\') >= 0 {

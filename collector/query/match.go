@@ -24,14 +24,17 @@ func (h *hitSet) add(i int)      { h[uint(i)/64%uint(len(h))] |= 1 << (uint(i) %
 //   - A field that a line holds more than once, as http.status next to
 //     http:{status:…}, matches if one of its values does.
 //   - A list matches if one of its elements does.
-func (q *Query) Match(line []byte) bool {
+func (q *Query) Match(line []byte) bool { return q.match(line, nil) }
+
+// match is Match with rests in what takes long. After an error of rest any result comes.
+func (q *Query) match(line []byte, rest func() error) bool {
 	if q.root == nil {
 		return true
 	}
 	if !q.mayMatch(line) {
 		return false
 	}
-	s := scan{q: q, line: line, pending: q.terms}
+	s := scan{q: q, line: line, pending: q.terms, rest: rest}
 	matches := s.run() && q.root.eval(&s.hits)
 	if s.decoded != nil {
 		decodeds.Put(s.decoded)
@@ -71,6 +74,8 @@ type scan struct {
 	hits    hitSet
 	pending int      // terms that have not held so far
 	decoded *decoded // nil: no string with escapes so far
+
+	rest func() error // to be called in what takes long; nil: nobody waits
 }
 
 func (s *scan) hit(c *check) {
@@ -172,7 +177,7 @@ func (s *scan) holds(t *term, text []byte, isString bool) bool {
 	if t.fold {
 		text = s.fold(text)
 	}
-	return t.holds(text, isString)
+	return t.holds(text, isString, s.rest)
 }
 
 // applyInside tells whether t holds for an element of the list line[start:end],
@@ -208,7 +213,7 @@ func (x *texts) search(s *scan, text []byte, isString bool) {
 		x.many.search(s, text)
 	}
 	for k := range x.each {
-		if c := &x.each[k]; !s.hits.has(c.index) && c.term.holds(text, isString) {
+		if c := &x.each[k]; !s.hits.has(c.index) && c.term.holds(text, isString, s.rest) {
 			s.hit(c)
 		}
 	}

@@ -2,7 +2,6 @@ package query
 
 import (
 	"bytes"
-	"regexp"
 	"regexp/syntax"
 	"strings"
 	"unicode"
@@ -17,18 +16,18 @@ const MaxInstructions = 1000
 
 // pattern is the regular expression of a term. Immutable.
 type pattern struct {
-	re       *regexp.Regexp
+	re       *pipe.Expression
 	literals []string // each match contains one of them; nil: unknown
 }
 
-// find tells whether the expression matches somewhere in text.
-func (x *pattern) find(text []byte) bool {
+// find tells whether the expression matches somewhere in text. rest is as for Expression.Match.
+func (x *pattern) find(text []byte, rest func() error) bool {
 	if len(x.literals) == 0 {
-		return x.re.Match(text)
+		return x.re.Match(text, rest)
 	}
 	for _, l := range x.literals {
 		if bytes.Contains(text, []byte(l)) {
-			return x.re.Match(text)
+			return x.re.Match(text, rest)
 		}
 	}
 	return false
@@ -36,11 +35,11 @@ func (x *pattern) find(text []byte) bool {
 
 // newPattern compiles the regular expression written at the byte offset at.
 func (p *parser) newPattern(at int, written string) (*pattern, error) {
-	re, instructions, err := pipe.Compile(written, MaxInstructions-p.instructions)
+	re, err := pipe.Compile(written, MaxInstructions-p.instructions)
 	if err != nil {
 		return nil, p.badExpression(at, err)
 	}
-	p.instructions += instructions
+	p.instructions += re.Instructions
 	tree, err := syntax.Parse(written, syntax.Perl)
 	if err != nil {
 		return nil, p.badExpression(at, err)

@@ -57,7 +57,6 @@ func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 	leaveBody(r)
 	reader := a.src.newReader(from)
 	defer reader.Close() // only read from: there is nothing that Close could lose
-	req.query.configure(reader, nil)
 	setEvents(w)
 	t := &tail{
 		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
@@ -69,6 +68,8 @@ func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 		t.buf = fmt.Appendf(t.buf, " from offset %d", from)
 	}
 	t.buf = append(t.buf, "\n\n"...)
+	t.reads = found{at: &t.turn, step: func() bool { return ctx.Err() == nil }}
+	req.query.configure(reader, &t.reads)
 	if err = t.flush(); err == nil {
 		err = t.run(ctx)
 	}
@@ -106,6 +107,7 @@ type tail struct {
 	api      *API
 	query    *Query
 	reader   reader
+	reads    found  // for the reader
 	only     bool   // nothing is told of lines that do not match
 	told     uint64 // the client knows of everything before this offset
 	failures int    // of the reader, in a row
@@ -233,7 +235,7 @@ func (t *tail) gap(gap *journal.Gap) error {
 
 // frame gathers an event for each line of f that matches.
 func (t *tail) frame(ctx context.Context, f journal.Frame) error {
-	n := found{at: &t.turn}
+	n := found{at: &t.turn, step: t.reads.step}
 	begin, waited := time.Now(), t.waited
 	_, err := t.query.findIn(f, math.MaxUint64, &n, func(offset uint64, line []byte) (bool, error) {
 		t.appendID(offset)
@@ -247,7 +249,8 @@ func (t *tail) frame(ctx context.Context, f journal.Frame) error {
 	}, func() error { return context.Cause(ctx) })
 	t.api.stats.scanned.Add(n.scanned)
 	t.api.stats.matched.Add(n.matched)
-	t.matching += time.Since(begin) - n.away - (t.waited - waited)
+	t.matching += time.Since(begin) - n.away - (t.waited - waited) + t.reads.matching
+	t.reads.matching = 0
 	if err == nil && t.matching > t.api.o.SearchCPU+time.Since(t.begun)/10 {
 		err = fmt.Errorf("this tail has used the processor for %v, which is the limit (timeouts.query_cpu, and a tenth of its duration); use fewer terms", t.matching.Round(time.Millisecond))
 	}

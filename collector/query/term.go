@@ -145,8 +145,8 @@ func (t *term) timeRange() (minimum, maximum int64) {
 }
 
 // holds compares a scalar with t: the text of a string, or a number, true, false or
-// null as it is written; if t.fold, folded.
-func (t *term) holds(text []byte, isString bool) bool {
+// null as it is written; if t.fold, folded. rest is as for Expression.Match.
+func (t *term) holds(text []byte, isString bool, rest func() error) bool {
 	switch {
 	case t.op == opPresent:
 		return true
@@ -156,7 +156,7 @@ func (t *term) holds(text []byte, isString bool) bool {
 		l, ok := levels.Parse(text)
 		return ok && isString && ordered(t.op, cmp.Compare(l, t.level))
 	case t.pattern != nil:
-		return (t.op == opContains || isString || isNumberStart(text)) && t.pattern.find(text)
+		return (t.op == opContains || isString || isNumberStart(text)) && t.pattern.find(text, rest)
 	case t.op == opText && !isString && !isNumberStart(text):
 		return false
 	case t.word:
@@ -166,7 +166,7 @@ func (t *term) holds(text []byte, isString bool) bool {
 	case t.op == opPrefix:
 		return bytes.HasPrefix(text, t.needle)
 	case t.op == opRange:
-		return t.members[0].holds(text, isString) && t.members[1].holds(text, isString)
+		return t.members[0].holds(text, isString, nil) && t.members[1].holds(text, isString, nil)
 	case t.op == opNetwork:
 		addr, ok := address(text)
 		return ok && isString && t.network.Contains(addr)

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"regexp/syntax"
-	"slices"
-	"strings"
 
 	"github.com/rollway/rollway/collector/template"
 	"github.com/rollway/rollway/internal/jsonwalk"
@@ -21,9 +18,9 @@ type Parse struct {
 	Width   int   // how many columns the rows have then
 }
 
-// A Matcher finds captures in a text.
+// A Matcher finds captures in a text. What takes long calls rest.
 type Matcher interface {
-	find(text []byte, captures []Value) bool
+	find(text []byte, captures []Value, rest func() error) bool
 }
 
 // maxParsed is how many bytes of a text are looked at. It bounds the time between two
@@ -35,10 +32,17 @@ type parseStep struct {
 	next     step
 	out      Row
 	captures []Value
+	rest     func() error
+	ended    error // of rest
 }
 
-func (p *Parse) start(_ *Env, next step) step {
-	return &parseStep{Parse: p, next: next, captures: make([]Value, len(p.Indexes))}
+func (p *Parse) start(env *Env, next step) step {
+	s := &parseStep{Parse: p, next: next, captures: make([]Value, len(p.Indexes))}
+	s.rest = func() error {
+		s.ended = env.Check()
+		return s.ended
+	}
+	return s
 }
 
 func (s *parseStep) row(r *Row) error {
@@ -48,12 +52,15 @@ func (s *parseStep) row(r *Row) error {
 	for len(s.out.Values) < s.Width {
 		s.out.Values = append(s.out.Values, Value{})
 	}
-	if v.Kind != Absent && s.Matcher.find(v.Text[:min(len(v.Text), maxParsed)], s.captures) {
+	if v.Kind != Absent && s.Matcher.find(v.Text[:min(len(v.Text), maxParsed)], s.captures, s.rest) {
 		for i, at := range s.Indexes {
 			if s.captures[i].Kind != Absent {
 				s.out.Values[at] = s.captures[i]
 			}
 		}
+	}
+	if s.ended != nil {
+		return s.ended
 	}
 	return s.next.row(&s.out)
 }
@@ -63,7 +70,7 @@ func (s *parseStep) end() error { return s.next.end() }
 // Template is a Matcher with one capture: the template of the text.
 type Template struct{}
 
-func (Template) find(text []byte, captures []Value) bool {
+func (Template) find(text []byte, captures []Value, _ func() error) bool {
 	captures[0] = Value{String, template.Append(captures[0].Text[:0], text)}
 	return true
 }
@@ -112,7 +119,7 @@ func NewPattern(text string) (names []string, m Matcher, err error) {
 	return names, p, nil
 }
 
-func (p *pattern) find(text []byte, captures []Value) bool {
+func (p *pattern) find(text []byte, captures []Value, _ func() error) bool {
 	at := bytes.Index(text, []byte(p.before[0]))
 	if at < 0 {
 		return false
@@ -143,62 +150,4 @@ func (p *pattern) find(text []byte, captures []Value) bool {
 		at = end + len(next)
 	}
 	return true
-}
-
-// An expression is a regular expression whose named groups are captures.
-type expression struct {
-	rx     *regexp.Regexp
-	groups []int
-}
-
-// maxInstructions bounds a regular expression's program.
-const maxInstructions = 1000
-
-// Compile reads a regular expression of Go whose program has at most most instructions, and
-// returns how many it has. The text ", expected " in an error divides what was found from what
-// was expected.
-func Compile(text string, most int) (rx *regexp.Regexp, instructions int, err error) {
-	rx, err = regexp.Compile(text)
-	if err != nil {
-		return nil, 0, fmt.Errorf("a regular expression that is not valid: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
-	}
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, 0, err
-	}
-	prog, err := syntax.Compile(tree.Simplify())
-	if err != nil || len(prog.Inst) > most {
-		return nil, 0, fmt.Errorf("a regular expression that is too large, expected at most %d instructions: fewer or smaller repetitions", most)
-	}
-	return rx, len(prog.Inst), nil
-}
-
-// NewExpression reads a regular expression of Go, and returns the names of its groups.
-func NewExpression(text string) (names []string, m Matcher, err error) {
-	rx, _, err := Compile(text, maxInstructions)
-	if err != nil {
-		return nil, nil, err
-	}
-	e := &expression{rx: rx}
-	for i, name := range rx.SubexpNames() {
-		if name != "" {
-			names = append(names, name)
-			e.groups = append(e.groups, i)
-		}
-	}
-	if len(names) == 0 {
-		return nil, nil, errors.New(`no group with a name, expected one such as (?P<code>\d+)`)
-	}
-	return names, e, nil
-}
-
-func (e *expression) find(text []byte, captures []Value) bool {
-	found := e.rx.FindSubmatchIndex(text)
-	for i, group := range e.groups {
-		captures[i] = Value{}
-		if found != nil && found[2*group] >= 0 {
-			captures[i] = Value{String, slices.Clip(text[found[2*group]:found[2*group+1]])}
-		}
-	}
-	return found != nil
 }
