@@ -45,19 +45,24 @@ func memoryGroup(t *testing.T, limit int64) string {
 	return ""
 }
 
-// targetIn is newTarget in a cgroup of the size that docs/INGEST.md documents. Only the
-// collector is in it.
-func targetIn(t *testing.T, inFlight int64, config string) *target {
+// targetIn is newTarget in a cgroup of the size that docs/INGEST.md documents, with queries
+// that may hold as many bytes. Only the collector is in it.
+func targetIn(t *testing.T, inFlight, queries int64, config string) *target {
 	t.Helper()
-	dir, path, bin := memoryGroup(t, plannedMemory(inFlight)), os.Getenv("PATH"), t.TempDir()
+	planned := plannedMemory(inFlight) + 2*queries
+	limits := fmt.Sprintf("in_flight: %dMiB, max_unpacked: %dMiB", inFlight>>20, inFlight>>22)
+	if queries > 0 {
+		limits += fmt.Sprintf(", max_query: %dMiB, query_memory: %dMiB", queries>>21, queries>>20)
+	}
+	dir, path, bin := memoryGroup(t, planned), os.Getenv("PATH"), t.TempDir()
 	rollway, err := exec.LookPath("rollway")
 	testkit.OK(t, err)
 	script := fmt.Sprintf("#!/bin/sh\necho $$ >%s/cgroup.procs && exec %s \"$@\"\n", dir, rollway)
 	testkit.OK(t, os.WriteFile(filepath.Join(bin, "rollway"), []byte(script), 0o755))
 	t.Setenv("PATH", bin+":"+path)
-	a := newTarget(t, fmt.Sprintf("limits: {in_flight: %dMiB, max_unpacked: %dMiB}\n", inFlight>>20, inFlight>>22)+config)
+	a := newTarget(t, "limits: {"+limits+"}\n"+config)
 	t.Setenv("PATH", path)
-	a.bound = plannedMemory(inFlight)
+	a.bound = planned
 	return a
 }
 
@@ -210,7 +215,7 @@ func TestRedteamMemory(t *testing.T) {
 		if i > 0 {
 			times = times[2:]
 		}
-		a := targetIn(t, inFlight, "listen_tcp: \"127.0.0.1:0\"\nlisten_syslog: \"tcp://127.0.0.1:0\"\nlisten_forward: \"tcp://127.0.0.1:0\"\njournal: {retain_size: 64MiB}\n").ready()
+		a := targetIn(t, inFlight, 0, "listen_tcp: \"127.0.0.1:0\"\nlisten_syslog: \"tcp://127.0.0.1:0\"\nlisten_forward: \"tcp://127.0.0.1:0\"\njournal: {retain_size: 64MiB}\n").ready()
 		var answers [600]atomic.Int64
 		sent := 0
 		for name, w := range worsts(int(inFlight >> 2)) {
