@@ -59,11 +59,11 @@ func damageOne(t testing.TB, s *store, dir string) {
 
 // result is what a search has given, with its figures.
 type result struct {
-	lines                             []string
-	scanned, matched, missing, gapped uint64
-	after, reached                    uint64
-	gap, err                          string
-	damaged                           bool
+	lines                     []string
+	scanned, matched, missing uint64
+	after, reached            uint64
+	gap, err                  string
+	damaged                   bool
 }
 
 func (f *found) result(lines []string, err error) result {
