@@ -110,7 +110,7 @@ func (r *running) workload(t *testing.T, tenant, secret string, address, steps i
 }
 
 // Offsets and times differ, whatever a tenant asks for, and with times the length.
-var offsetsAndTimes = regexp.MustCompile(`"time":"[^"]*"|Rollway-Next: \d+|id: \d+|"seconds":\{[^}]*\}|"offset":\d+|found \d+, at which|"(?:began|since|taken|received|first|last|error_time|from|until)":"[^"]*"|"id":"[0-9A-Z]{26}"|Date: .*|Content-Length: .*`)
+var offsetsAndTimes = regexp.MustCompile(`"time":"[^"]*"|Rollway-Next: \d+|Rollway-Journal: [0-9a-f]{32}|id: \d+|"seconds":\{[^}]*\}|"offset":\d+|found \d+, at which|"(?:began|since|taken|received|first|last|error_time|from|until)":"[^"]*"|"id":"[0-9A-Z]{26}"|Date: .*|Content-Length: .*`)
 
 // view is all that a request is answered: with the status, headers and trailers. A tail is
 // read until it has sent so many lines.
@@ -157,7 +157,7 @@ func (r *running) view(t *testing.T, secret, path string, lines int) string {
 
 // Two tenants send random events over all receivers. Each reads its own lines and its own
 // account, to the line; their accounts are the whole one; and whatever b asks for, it is
-// answered the same bytes as if a had sent nothing, except for offsets and times.
+// answered the same bytes as if a had sent nothing, except for offsets, times and random ids.
 func TestTenantsSeeTheirOwn(t *testing.T) {
 	const steps, ofA, after = 60, 20_000, 3000
 	views := func(withA bool) (all map[string]string) {
