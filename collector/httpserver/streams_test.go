@@ -95,6 +95,7 @@ func (p *pair) say(t testing.TB, addr string, pieces [][]byte) said {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(30 * time.Second))
+	p.recorder.take(conn.LocalAddr().String()) // of a connection before, with the same port
 	var s said
 	sent := make(chan struct{})
 	go func() {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 
@@ -396,17 +397,17 @@ func TestTenantReadsItsBlocks(t *testing.T) {
 	}
 	waitPacked(t, j)
 	testkit.OK(t, j.Close())
-	var count int64
+	var count atomic.Int64
 	j, err = Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
 		if op.Kind == disktest.Read {
-			count += int64(op.Len)
+			count.Add(int64(op.Len))
 		}
 		return disktest.Fault{}
 	}}})
 	testkit.OK(t, err)
 	defer j.Close()
 	read := func(tenant *string) int64 {
-		count = 0
+		count.Store(0)
 		r := j.NewReader(0)
 		defer r.Close()
 		if tenant != nil {
@@ -417,7 +418,7 @@ func TestTenantReadsItsBlocks(t *testing.T) {
 				t.Fatal(ok, err)
 			}
 		}
-		return count
+		return count.Load()
 	}
 	all := read(nil)
 	for range 3 { // the first time reads footers too
