@@ -7,11 +7,13 @@ import (
 
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A regular expression that takes long for one line rests in it: the query ends in time, by its
 // filter, by the columns of a packed block and by a pipe.
 func TestSlowExpressionEnds(t *testing.T) {
+	testkit.NoRace(t, "it bounds a time")
 	const slow = `(?i)(.*a){150}q`
 	for _, packed := range []bool{false, true} {
 		s := openStore(t, journal.Options{Disk: disktest.NewMem(), SegmentBytes: 1 << 20, Pack: packed})
