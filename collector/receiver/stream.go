@@ -185,7 +185,8 @@ func (s *stream) finish() {
 func (s *stream) fit(wasFull bool) bool {
 	w := s.space
 	size := cap(w.buf)
-	room := s.r.streams.Used() <= s.r.streams.Limit()/2 // for speed; the other half is for connections that need it
+	all, p := s.r.streams, w.principal
+	room := all.Used() <= all.Limit()/2 && all.Of(p) <= all.Most(p)/2 // for speed; the other half is for connections that need it
 	switch {
 	case len(w.buf) == size && size >= s.maxFrame:
 		s.r.count.reject(s.space, normalize.ReasonTooLarge)
