@@ -297,7 +297,6 @@ func TestRedteamPaths(t *testing.T) {
 // TestRedteamFloods sends datagrams and streams of junk by syslog, lines over TCP and
 // forward, faster than they are read.
 func TestRedteamFloods(t *testing.T) {
-	testkit.NoRace(t, "it takes minutes there")
 	how := time.Duration(testkit.Rounds(t, testkit.Redteam, 300, 3000)) * time.Millisecond
 	a := newTarget(t, "listen_tcp: \"127.0.0.1:0\"\nlisten_syslog: \"udp://127.0.0.1:0 tcp://127.0.0.1:0\"\nlisten_forward: \"tcp://127.0.0.1:0\"\n").ready()
 	junk := [][]byte{
