@@ -111,6 +111,9 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 		case <-w.done:
 			return w.err
 		case <-ctx.Done():
+			if w.isDone() {
+				return w.err
+			}
 			return w.wrap(fmt.Errorf("wait for another Shutdown: %w", ctx.Err()))
 		}
 	}

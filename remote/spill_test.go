@@ -194,8 +194,12 @@ func TestSpillIsDeliveredByTheNextWriter(t *testing.T) {
 			!strings.Contains(err.Error(), fmt.Sprintf("%d lines wait in %s", i*100+100, o.Spill.Dir)) {
 			t.Fatalf("Close = %v", err)
 		}
-		if again := w.Close(); again != err {
-			t.Errorf("second Close = %v", again)
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 20 { // what both are ready for is chosen at random
+			if again := w.Shutdown(over); again != err {
+				t.Fatalf("Shutdown after Close = %v", again)
+			}
 		}
 		if s := balanced(t, w); s.Pending != uint64(i*100+100) || s.Spill.Lines != s.Pending || s.Dropped.Total() != 0 || s.Returned != 0 {
 			t.Fatalf("Stats after Close = %+v", s)
