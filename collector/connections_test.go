@@ -99,7 +99,7 @@ func TestConnectionLimit(t *testing.T) {
 // A connection over the limit answers probes, and all else by 503, within TLS too.
 func TestProbesOverTheLimit(t *testing.T) {
 	cfg, trusts, _ := newAuthority(t).secureConfig(t, testConfig(t))
-	cfg.Limits.MaxConns = 1
+	cfg.Limits.MaxConns, cfg.Timeouts.ReadHeader = 1, 5*time.Minute // the first one sends nothing meanwhile
 	r := run(t, cfg)
 	first, err := tls.Dial("tcp", r.Addr().String(), trusts)
 	if err != nil {
