@@ -66,6 +66,23 @@ func (e *Encoder) Append(dst, lines []byte) []byte {
 	return append(append(dst, packed...), e.chunks...)
 }
 
+// Values calls f with each value of the lines that were appended last, as it is in the line, except
+// their times. Of equal values of one key in a row it takes the first.
+func (e *Encoder) Values(f func(value []byte)) {
+	for path, c := range e.paths {
+		if path == "time\x00" {
+			continue
+		}
+		var last []byte
+		for _, at := range e.columns[c] {
+			if v := e.lines[at.start:at.end]; !bytes.Equal(v, last) {
+				f(v)
+				last = v
+			}
+		}
+	}
+}
+
 // pack returns the bytes as one zstd frame, or as they are if that is not smaller.
 func (e *Encoder) pack(b []byte) []byte {
 	e.bytes = e.zstd.EncodeAll(b, e.bytes[:0])

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
@@ -129,6 +130,10 @@ func (j *Journal) footer(s *segment) (*recordlog.Footer, error) {
 		return nil, err
 	}
 	defer f.Close() // only read from
+	return footerOf(f, path)
+}
+
+func footerOf(f disk.File, path string) (*recordlog.Footer, error) {
 	size, err := f.Size()
 	if err != nil {
 		return nil, err

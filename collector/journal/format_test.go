@@ -40,7 +40,7 @@ func TestGoldenSegment(t *testing.T) {
 	sum := newSummary(0xdeadbeef, 5)
 	sum.frame(&h, frame)
 	sum.lines(batch.Lines, batch.Records, h.MinTime)
-	b = append(b, sum.end(nil, time.Unix(9, 0))...)
+	b = append(b, sum.end(nil, time.Unix(9, 0), nil)...)
 	mem := disktest.NewMem()
 	testkit.OK(t, mem.MkdirAll("/j", 0o750))
 	testkit.OK(t, mem.WriteFile("/j/00000000000000000005.seg", b))

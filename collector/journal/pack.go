@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/columns"
+	"github.com/rollway/rollway/collector/filters"
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
 )
@@ -68,7 +69,11 @@ func (j *Journal) pack(s *segment) error {
 	if err != nil {
 		return err
 	}
-	return j.replace(s, &packer{enc: enc})
+	filter, err := filters.NewBuilder()
+	if err != nil {
+		return err
+	}
+	return j.replace(s, &packer{enc: enc, filter: filter})
 }
 
 // replace replaces the file of a sealed segment by what p makes of it, once that is durable
@@ -137,8 +142,9 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 }
 
 type packer struct {
-	enc *columns.Encoder // nil: blocks are copied, except those of due
-	due map[string]bool  // tenants
+	enc    *columns.Encoder // nil: blocks are copied, except those of due
+	filter *filters.Builder // nil without enc: the section is copied
+	due    map[string]bool  // tenants
 
 	dst    disk.File
 	h      recordlog.Frame // of the frame being gathered
@@ -215,7 +221,13 @@ func (j *Journal) rewrite(s *segment, src disk.File, path string, p *packer) (er
 	j.mu.Lock()
 	keys := j.keys.between(s.first, s.end)
 	j.mu.Unlock()
-	end := p.summary.end(keys, s.written)
+	var section []byte
+	if p.filter != nil {
+		section = p.filter.Append(nil)
+	} else if section, err = filtersOf(src, w.Path()); err != nil {
+		return err
+	}
+	end := p.summary.end(keys, s.written, section)
 	if _, err := p.dst.WriteAt(end, p.summary.pos); err != nil {
 		return err
 	}
@@ -327,13 +339,13 @@ func (p *packer) flush() error {
 	p.out = append(append(p.out[:0], make([]byte, frameHeaderSize)...), p.keys...)
 	p.h.Codec, p.h.KeysLen, p.h.Unpacked = recordlog.CodecColumns, len(p.keys), p.bytes
 	if len(p.blocks) == 1 && p.blocks[0].tenant == "" {
-		p.out = p.enc.Append(p.out, p.blocks[0].lines)
+		p.out = p.encode(p.out, p.blocks[0].lines)
 	} else {
 		p.h.Flags = recordlog.FlagBlocks
 		p.data, p.dir = p.data[:0], p.dir[:0]
 		for _, b := range p.blocks {
 			start := len(p.data)
-			p.data = p.enc.Append(p.data, b.lines)
+			p.data = p.encode(p.data, b.lines)
 			packed := p.data[start:]
 			p.dir = append(p.dir, recordlog.Block{Tenant: b.tenant, Records: b.records, Unpacked: len(b.lines), Len: len(packed), Sum: recordlog.Checksum(packed)})
 		}
@@ -342,6 +354,7 @@ func (p *packer) flush() error {
 	if len(p.out)-frameHeaderSize > recordlog.MaxBody {
 		return errNotSmaller
 	}
+	p.filter.End(p.h.First)
 	p.h.Put(p.out)
 	if err := p.write(); err != nil {
 		return err
@@ -361,6 +374,14 @@ func (p *packer) flush() error {
 	p.h, p.keys, p.blocks, p.runs = recordlog.Frame{ID: p.h.ID}, p.keys[:0], p.blocks[:0], p.runs[:0]
 	p.bytes, p.block, p.run = 0, 0, 0
 	return nil
+}
+
+// encode appends a block with the lines to dst.
+func (p *packer) encode(dst, lines []byte) []byte {
+	dst = p.enc.Append(dst, lines)
+	p.filter.Lines(lines)
+	p.enc.Values(p.filter.Value)
+	return dst
 }
 
 // write writes the frame h, which is in out.

@@ -54,7 +54,7 @@ func (r *Reader) enter() (bool, error) {
 		j.mu.Unlock()
 		return true, nil
 	}
-	if s.retired && s.timed && (s.maxTime < r.minTime || s.minTime > r.maxTime) {
+	if s.outsideLocked(r.minTime, r.maxTime) {
 		r.next = s.end
 		j.mu.Unlock()
 		return true, nil

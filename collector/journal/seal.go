@@ -160,8 +160,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// end returns the key section and the footer, which follow the frames.
-func (s *summary) end(keys []keyed, written time.Time) []byte {
+// end returns what follows the frames: the sections of keys and filters, and the footer.
+func (s *summary) end(keys []keyed, written time.Time, filters []byte) []byte {
 	s.flush()
 	f := &s.foot
 	if len(f.Tenants) == 1 && f.Tenants[0].Name == "" && f.Records > 0 {
@@ -175,6 +175,12 @@ func (s *summary) end(keys []keyed, written time.Time) []byte {
 	f.Sections = []recordlog.Section{
 		{Kind: recordlog.FramesSection, Sum: s.sum, Pos: segmentHeaderSize, Len: s.pos - segmentHeaderSize},
 		{Kind: recordlog.KeysSection, Sum: recordlog.Checksum(section), Pos: s.pos, Len: int64(len(section))},
+	}
+	if len(filters) > 0 {
+		f.Sections = append(f.Sections, recordlog.Section{
+			Kind: recordlog.FiltersSection, Sum: recordlog.Checksum(filters), Pos: s.pos + int64(len(section)), Len: int64(len(filters)),
+		})
+		section = append(section, filters...)
 	}
 	for c, n := range s.counts {
 		c.Records = n
@@ -232,7 +238,7 @@ func (j *Journal) writeFooter(f disk.File, path string, id, first uint64, size i
 	}, nil); err != nil {
 		return 0, err
 	}
-	end := s.end(keys, written)
+	end := s.end(keys, written, nil)
 	if _, err := f.WriteAt(end, size); err != nil {
 		return 0, err
 	}

@@ -17,23 +17,13 @@ const spanMarks = 2
 func (j *Journal) Span(offset uint64, minTime, maxTime int64) (first, end uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	at := sort.Search(len(j.segs), func(i int) bool { return j.segs[i].end > offset })
-	if at > 0 {
-		first = j.segs[at-1].end
-	}
-	if at == len(j.segs) {
-		return first, math.MaxUint64
-	}
-	s := j.segs[at]
-	switch {
-	case s.first > offset:
-		return first, s.first
-	case s.retired && s.timed && (s.maxTime < minTime || s.minTime > maxTime):
-		return s.first, s.end
+	s, first, end := j.aroundLocked(offset)
+	if s == nil || s.outsideLocked(minTime, maxTime) {
+		return first, end
 	}
 	j.findMarksLocked(s)
 	first, end = s.first, s.end
-	at = sort.Search(len(s.marks), func(i int) bool { return s.marks[i].first > offset })
+	at := sort.Search(len(s.marks), func(i int) bool { return s.marks[i].first > offset })
 	if at = max(at-1, 0) / spanMarks * spanMarks; at > 0 {
 		first = s.marks[at].first
 	}
@@ -41,6 +31,27 @@ func (j *Journal) Span(offset uint64, minTime, maxTime int64) (first, end uint64
 		end = s.marks[at].first
 	}
 	return first, end
+}
+
+// aroundLocked returns the segment that has the record at offset, and its range of offsets; nil: no
+// segment has it, nor others of that range.
+func (j *Journal) aroundLocked(offset uint64) (s *segment, first, end uint64) {
+	at := sort.Search(len(j.segs), func(i int) bool { return j.segs[i].end > offset })
+	if at > 0 {
+		first = j.segs[at-1].end
+	}
+	switch {
+	case at == len(j.segs):
+		return nil, first, math.MaxUint64
+	case j.segs[at].first > offset:
+		return nil, first, j.segs[at].first
+	}
+	return j.segs[at], j.segs[at].first, j.segs[at].end
+}
+
+// outsideLocked reports whether no record of s is from minTime to maxTime, and none will be.
+func (s *segment) outsideLocked(minTime, maxTime int64) bool {
+	return s.retired && s.timed && (s.maxTime < minTime || s.minTime > maxTime)
 }
 
 // findMarksLocked takes the marks of s from its footer, if it has none. It unlocks j.mu

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/admission"
+	"github.com/rollway/rollway/collector/filters"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/query/pipe"
 )
@@ -82,6 +83,7 @@ var errClosing = errors.New("the collector is shutting down")
 type source struct {
 	first, next func() uint64
 	span        func(offset uint64, minTime, maxTime int64) (first, end uint64)
+	exclude     func(offset uint64, minTime, maxTime int64, t *filters.Test) (first, end uint64, parts []journal.Excluded, err error)
 	newReader   func(from uint64) reader
 	segments    func(minimum, maximum int64) (in, all int)
 }
@@ -101,7 +103,7 @@ type reader interface {
 
 // New returns an API over j.
 func New(j *journal.Journal, o Options) (*API, error) {
-	a, err := newAPI(source{j.First, j.Next, j.Span, func(from uint64) reader { return j.NewReader(from) }, j.SegmentsIn}, o)
+	a, err := newAPI(source{j.First, j.Next, j.Span, j.Exclude, func(from uint64) reader { return j.NewReader(from) }, j.SegmentsIn}, o)
 	if err == nil {
 		a.id = j.ID()
 	}

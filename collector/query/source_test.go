@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/collector/filters"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/internal/disktest"
 )
@@ -19,6 +20,14 @@ import (
 type store struct {
 	*journal.Journal
 	before func(first uint64) error // called before the frame at first is read
+	blind  bool                     // filters are not asked
+}
+
+func (s *store) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test) (first, end uint64, parts []journal.Excluded, err error) {
+	if s.blind {
+		t = nil
+	}
+	return s.Journal.Exclude(offset, minTime, maxTime, t)
 }
 
 func newStore(t testing.TB) *store { return openStore(t, journal.Options{Disk: disktest.NewMem()}) }
@@ -39,7 +48,7 @@ func openStore(t testing.TB, o journal.Options) *store {
 
 // over returns an API over s.
 func over(s *store, o Options) (*API, error) {
-	return newAPI(source{s.First, s.Next, s.Span, s.reader, s.SegmentsIn}, o)
+	return newAPI(source{s.First, s.Next, s.Span, s.Exclude, s.reader, s.SegmentsIn}, o)
 }
 
 func (s *store) add(t testing.TB, lines ...string) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/admission"
+	"github.com/rollway/rollway/collector/filters"
 	"github.com/rollway/rollway/collector/query/pipe"
 )
 
@@ -45,6 +46,7 @@ type rangeScan struct {
 	p     *admission.Principal
 	few   bool                              // one worker begins, and others after the first span
 	back  bool                              // spans are cut from the end backwards
+	test  *filters.Test                     // that frames with lines which match pass
 	fresh func(*part)                       // makes p ready for lines
 	keep  func(*part, uint64, []byte) error // adds the line at an offset; p.scanned is up to date
 	most  int                               // bytes of a part, after which it is put
@@ -56,6 +58,7 @@ type rangeScan struct {
 
 	mu      sync.Mutex
 	uncut   offsets
+	sieve   sieve
 	room    sync.Cond // a worker waits for memory, or to be the front; of mu
 	spans   []*span   // that were begun, the front first
 	free    []*part   // to be used again
@@ -78,6 +81,7 @@ const (
 // span is guarded by rangeScan.mu, except its offsets, which stay.
 type span struct {
 	offsets
+	skip  int          // frames, which cannot match: the span is not read; 0: it is
 	parts []*part      // that wait, in order
 	bytes int          // of them
 	done  bool         // there are no more
@@ -111,6 +115,9 @@ func (a *API) newScan(q *Query, from, end uint64, back bool, f *found) *rangeSca
 	s := &rangeScan{api: a, query: q, asked: f.asked, few: f.few, back: back, p: cmp.Or(f.p, a.nobody), ready: make(chan struct{}, 1)}
 	s.room.L = &s.mu
 	s.held = holding{memory: a.memory, p: s.p}
+	if q.root != nil {
+		s.test = q.root.filter()
+	}
 	s.left = offsets{from, end}
 	s.uncut = s.left
 	return s
@@ -122,17 +129,24 @@ func (s *rangeScan) cutLocked() *span {
 	if o.from >= o.to {
 		return nil
 	}
-	minimum, maximum := s.query.TimeRange()
+	at := o.from
 	if s.back {
-		first, _ := s.api.src.span(o.to-1, minimum, maximum)
+		at = o.to - 1
+	}
+	minimum, maximum := s.query.TimeRange()
+	first, end := s.api.src.span(at, minimum, maximum)
+	skip := 0
+	if s.test != nil {
+		first, end, skip = s.sieve.cut(s, at, first, end)
+	}
+	if s.back {
 		o.from = max(o.from, first)
 		s.uncut.to = o.from
 	} else {
-		_, end := s.api.src.span(o.from, minimum, maximum)
 		o.to = min(o.to, end)
 		s.uncut.from = o.to
 	}
-	return &span{offsets: o}
+	return &span{offsets: o, skip: skip}
 }
 
 // run has the workers search, and gives take each part in order until it returns false.
@@ -397,6 +411,16 @@ func (w *worker) leave() {
 
 // search searches the span.
 func (w *worker) search() error {
+	if n := w.span.skip; n > 0 {
+		w.beginPart(w.span.to)
+		if w.query.tenant == nil { // else some may be others'
+			w.found.scanned = w.span.to - w.span.from
+		}
+		if w.query.probe != nil {
+			w.query.probe.seen.ByFilter.Add(int64(n))
+		}
+		return nil
+	}
 	if w.reader == nil {
 		w.reader = w.api.src.newReader(w.span.from)
 		w.query.configure(w.reader, &w.found)

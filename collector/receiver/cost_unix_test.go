@@ -370,7 +370,11 @@ func costServer(t *testing.T) map[string]string {
 // but its header: TestDeclaredTooLarge.
 func TestRedteamRejectedBytes(t *testing.T) {
 	testkit.NoRace(t, "it measures time")
-	rounds := testkit.Rounds(t, testkit.Redteam, 3, 31)
+	const few = 3 // by so few, beside other tests, what is right below 2 is above it now and then
+	rounds, bar := testkit.Rounds(t, testkit.Redteam, few, 31), 2.0
+	if rounds == few {
+		bar = 3
+	}
 	addrs := costServer(t)
 	for _, d := range costDoors() {
 		c := &costClient{addr: addrs[d.path], stream: addrs[d.path] != ""}
@@ -382,11 +386,11 @@ func TestRedteamRejectedBytes(t *testing.T) {
 			ratio, cost := 0.0, 0.0
 			// What is above the bar is measured again, for longer: others use the machine.
 			for n := rounds; n < 100*rounds; n *= 5 {
-				if ratio, cost = c.compare(t, n, d.request(bad), d.request(like)); ratio <= 2 {
+				if ratio, cost = c.compare(t, n, d.request(bad), d.request(like)); ratio <= bar {
 					break
 				}
 			}
-			if ratio > 2 {
+			if ratio > bar {
 				t.Errorf("%s: a byte of %s costs %.2f times a valid one", d.name, name, ratio)
 			}
 			if ratio > worst {

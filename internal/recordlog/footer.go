@@ -26,8 +26,7 @@ import (
 //	                and checksum of what is before it
 //
 //	Section, 24 bytes
-//	       0     4  kind: 1 = frames of lines, 2 = idempotency keys; 3 = columns and
-//	                4 = filters are reserved
+//	       0     4  kind: 1 = frames of lines, 2 = idempotency keys, 4 = filters
 //	       4     4  checksum of the section
 //	       8     8  position in the file
 //	      16     8  length in bytes
@@ -62,8 +61,9 @@ const (
 
 // Kinds of sections.
 const (
-	FramesSection = 1
-	KeysSection   = 2
+	FramesSection  = 1
+	KeysSection    = 2
+	FiltersSection = 4
 )
 
 // NoLevel is the level of lines without a known one.

@@ -1,0 +1,75 @@
+package journal
+
+import (
+	"io"
+	"os"
+	"sort"
+
+	"github.com/rollway/rollway/collector/filters"
+	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
+)
+
+// Excluded is offsets of records that cannot have what a test asks for.
+type Excluded struct {
+	From, To uint64
+	Frames   int
+}
+
+// Exclude asks the filters of the segment that has the record at offset. It returns the
+// segment's range of offsets, or that of what no segment has, and the parts of it that do not pass t,
+// in ascending order. A segment without filters, and one that has no record from minTime to maxTime, has no such
+// parts. The error is of reading, or that the filters are damaged; nothing is excluded then.
+func (j *Journal) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test) (first, end uint64, parts []Excluded, err error) {
+	j.mu.Lock()
+	s, first, end := j.aroundLocked(offset)
+	if s == nil || !s.packed || s.outsideLocked(minTime, maxTime) {
+		j.mu.Unlock()
+		return first, end, nil, nil
+	}
+	j.mu.Unlock()
+	path := j.path(s.first, extSealed)
+	f, err := j.fs.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return first, end, nil, err
+	}
+	defer f.Close() // only read from
+	foot, err := footerOf(f, path)
+	if err != nil || foot.ID != s.id {
+		return first, end, nil, err
+	}
+	section := foot.Section(recordlog.FiltersSection)
+	frames, err := filters.Excluded(io.NewSectionReader(f, section.Pos, section.Len), section.Len, t)
+	for _, m := range foot.Marks {
+		i := sort.Search(len(frames), func(i int) bool { return frames[i] >= m.First })
+		if i == len(frames) || frames[i] != m.First {
+			continue
+		}
+		to := m.First + uint64(m.Records)
+		if n := len(parts); n > 0 && parts[n-1].To == m.First {
+			parts[n-1].To, parts[n-1].Frames = to, parts[n-1].Frames+1
+		} else {
+			parts = append(parts, Excluded{m.First, to, 1})
+		}
+	}
+	return first, end, parts, err
+}
+
+// filtersOf returns the filters of a packed segment, if they are sound.
+func filtersOf(f disk.File, path string) ([]byte, error) {
+	foot, err := footerOf(f, path)
+	if recordlog.IsDamage(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	section := foot.Section(recordlog.FiltersSection)
+	b := make([]byte, section.Len)
+	if n, err := f.ReadAt(b, section.Pos); n < len(b) {
+		return nil, err
+	}
+	if recordlog.Checksum(b) != section.Sum {
+		return nil, nil
+	}
+	return b, nil
+}
