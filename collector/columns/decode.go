@@ -52,6 +52,7 @@ func appendStored(dst, stored []byte, n int) ([]byte, error) {
 // value is ready; it keeps memory for the next block.
 type Block struct {
 	Pause func() // is called before each column is unpacked, and every thousand lines; nil: nothing
+	Own   bool   // columns that were read do not refer to the bytes that Open got
 
 	size    int // of the lines
 	budget  int // bytes that streams and paths may still have
@@ -64,12 +65,14 @@ type Block struct {
 	paths   []string // of the columns
 	streams [][]byte // memory of streams
 	used    int
+	has     []bool // see having
 	bad     bool
 }
 
 type shape struct {
 	pieces [][]byte // one more than holes
 	holes  []int    // columns
+	lines  int      // that have it
 }
 
 type column struct {
@@ -97,6 +100,7 @@ type values struct {
 type texts struct {
 	templates []int64    // of each value
 	rank      []int      // of each value, among those with its template
+	whole     int        // how many have template 0
 	pieces    [][][]byte // of each template
 	variables [][]values // of each template and hole
 }
@@ -114,6 +118,9 @@ func (v *values) index(i int) int {
 
 // append appends value i.
 func (v *values) append(dst []byte, i int) []byte {
+	if v.ends != nil {
+		return append(dst, v.string(v.index(i))...)
+	}
 	switch v.form {
 	case formDecimal:
 		return appendDecimal(dst, v.ints[i], v.digits)
@@ -127,10 +134,8 @@ func (v *values) append(dst []byte, i int) []byte {
 		return append(jsonline.AppendUnix(append(dst, '"'), sec, int(nsec)), '"')
 	case formHex:
 		return appendHex(dst, v.text[i*v.digits/2:(i+1)*v.digits/2])
-	case formTexts:
-		return v.texts.append(dst, i)
 	}
-	return append(dst, v.string(v.index(i))...)
+	return v.texts.append(dst, i)
 }
 
 func appendHex(dst, data []byte) []byte {
@@ -220,7 +225,10 @@ func (b *Block) Open(block []byte, size int) error {
 		b.rows = shapes.ints(rows)
 	}
 	for _, row := range b.rows {
-		b.bad = b.bad || uint64(row) >= uint64(len(b.shapes)) || b.shapes[row].pieces == nil
+		if uint64(row) >= uint64(len(b.shapes)) || b.shapes[row].pieces == nil {
+			return ErrDamaged
+		}
+		b.shapes[row].lines++
 	}
 	if b.bad || len(b.columns) != len(paths) || len(b.rows) != rows {
 		return ErrDamaged
@@ -314,13 +322,13 @@ func (r *reader) stream() []byte {
 	}
 	packed := r.b.chunks[r.chunk : r.chunk+stored]
 	r.chunk += stored
-	if stored == size {
+	if stored == size && !r.b.Own {
 		return packed
 	}
 	if r.b.used == len(r.b.streams) {
 		r.b.streams = append(r.b.streams, nil)
 	}
-	out, err := AppendFrame(r.b.streams[r.b.used][:0], packed, size)
+	out, err := appendStored(r.b.streams[r.b.used][:0], packed, size)
 	r.b.streams[r.b.used] = out
 	r.b.used++
 	if err != nil {
@@ -460,7 +468,8 @@ func (r *reader) texts(n int) *texts {
 		t.rank[i] = counts[template]
 		counts[template]++
 	}
-	t.variables[0] = []values{r.column(counts[0], false)}
+	t.whole = counts[0]
+	t.variables[0] = []values{r.column(t.whole, false)}
 	for i := 1; i <= kept; i++ {
 		t.pieces[i] = bytes.Split(templates.string(i-1), []byte{hole})
 		for range t.pieces[i][1:] {

@@ -26,12 +26,12 @@ type Encoder struct {
 	zstd     *zstd.Encoder
 	lines    []byte
 	splitter splitter
-	shapes   set
+	shapes   Set
 	holes    [][]int // columns of each shape; nil: its lines are stored whole
 	rows     []int64 // shape of each line
 	paths    map[string]int
 	columns  [][]span // values of each column
-	distinct set
+	distinct Set
 	texts    cutter
 	ints     []int64
 	bytes    []byte
@@ -94,7 +94,7 @@ func (e *Encoder) pack(b []byte) []byte {
 
 // split fills rows, shapes and columns.
 func (e *Encoder) split() {
-	e.shapes.reset()
+	e.shapes.Reset()
 	clear(e.paths)
 	e.pathBytes = 0
 	e.holes, e.rows, e.columns = e.holes[:0], e.rows[:0], e.columns[:0]
@@ -124,7 +124,7 @@ func (e *Encoder) shape(text []byte) (int, bool) {
 	if len(e.holes) >= maxShapes && !bytes.Equal(text, wholeLine) {
 		return 0, false
 	}
-	shape := e.shapes.add(text)
+	shape := e.shapes.Add(text)
 	if shape < len(e.holes) {
 		return shape, e.holes[shape] != nil
 	}
@@ -151,9 +151,9 @@ func (e *Encoder) shape(text []byte) (int, bool) {
 func (e *Encoder) encode() bool {
 	e.dir, e.chunks, e.streams = e.dir[:0], e.chunks[:0], 0
 	e.dir = binary.AppendUvarint(e.dir, uint64(len(e.rows)))
-	e.dir = binary.AppendUvarint(e.dir, uint64(e.shapes.len()))
-	for i := range e.shapes.len() {
-		e.dir = appendBytes(e.dir, e.shapes.at(i))
+	e.dir = binary.AppendUvarint(e.dir, uint64(e.shapes.Len()))
+	for i := range e.shapes.Len() {
+		e.dir = appendBytes(e.dir, e.shapes.At(i))
 	}
 	e.dir = binary.AppendUvarint(e.dir, uint64(len(e.columns)+1))
 	var head []byte

@@ -9,8 +9,10 @@ import (
 // Rows is a set of rows of a block: row i is bit i%64 of word i/64.
 type Rows []uint64
 
-func (r Rows) has(i int) bool { return r[i/64]>>(i%64)&1 != 0 }
-func (r Rows) add(i int)      { r[i/64] |= 1 << (i % 64) }
+// Has reports whether row i is in the set.
+func (r Rows) Has(i int) bool { return r[i/64]>>(i%64)&1 != 0 }
+
+func (r Rows) add(i int) { r[i/64] |= 1 << (i % 64) }
 
 // Len returns how many rows are in the set.
 func (r Rows) Len() (n int) {
@@ -37,6 +39,24 @@ func (r Rows) Invert(b *Block) {
 	}
 }
 
+// Keep removes the rows for which keep returns false.
+func (r Rows) Keep(keep func(row int) bool) {
+	for i, w := range r {
+		for ; w != 0; w &= w - 1 {
+			if row := 64*i + bits.TrailingZeros64(w); !keep(row) {
+				r[i] &^= w & -w
+			}
+		}
+	}
+}
+
+// Remove removes the rows of another set of the same block.
+func (r Rows) Remove(other Rows) {
+	for i := range r {
+		r[i] &^= other[i]
+	}
+}
+
 // Intersect removes the rows that are not in another set of the same block.
 func (r Rows) Intersect(other Rows) {
 	for i := range r {
@@ -48,7 +68,17 @@ func (r Rows) Intersect(other Rows) {
 type Matcher struct {
 	Any   [][]byte                // a value that matches has one of them; none: it need not
 	Match func(value []byte) bool // nil: each value matches that has one of Any
+
+	// Of columns of numbers or of times, the values that match. nil: Any and Match tell it.
+	Numbers func(digits int) Range // in units of 10 to the power of -digits
+	Times   *Range                 // in nanoseconds since 1970
 }
+
+// A Range is the integers from First to Last, both included.
+type Range struct{ First, Last int64 }
+
+// all reports whether all values match.
+func (m *Matcher) all() bool { return m.Match == nil && len(m.Any) == 0 }
 
 func (m *Matcher) matches(value []byte) bool { return m.Match == nil || m.Match(value) }
 
@@ -76,29 +106,48 @@ func (b *Block) Find(out Rows, matcher func(path string) *Matcher) error {
 		if c.n == 0 {
 			continue
 		}
-		if !b.read(c) {
-			return ErrDamaged
+		var hits Rows
+		if !m.all() {
+			if !b.read(c) {
+				return ErrDamaged
+			}
+			if hits = b.find(&c.values, c.n, m); hits.Len() == 0 {
+				continue
+			}
 		}
-		hits := b.find(&c.values, c.n, m)
-		if b.bad {
-			return ErrDamaged
-		}
-		if hits.Len() > 0 {
-			b.rowsOf(out, i, hits)
-		}
+		b.rowsOf(out, i, hits)
+	}
+	if b.bad {
+		return ErrDamaged
 	}
 	return nil
 }
 
 // find returns which of the n values match, by their index.
 func (b *Block) find(v *values, n int, m *Matcher) Rows {
-	if v.form == formTexts && len(m.Any) > 0 {
+	switch {
+	case v.form == formTexts && len(m.Any) > 0:
 		return b.findTexts(v.texts, m)
+	case v.form == formDecimal && m.Numbers != nil:
+		return v.within(m.Numbers(v.digits))
+	case v.form == formTimes && m.Times != nil:
+		return v.within(*m.Times)
 	}
 	b.write(v, n)
 	hits := newRows(len(v.ends))
 	v.findStrings(hits, m)
 	return hits
+}
+
+// within returns which of the integers are in r.
+func (v *values) within(r Range) Rows {
+	out := newRows(len(v.ints))
+	for i, n := range v.ints {
+		if r.First <= n && n <= r.Last {
+			out.add(i)
+		}
+	}
+	return out
 }
 
 // write writes the n values as strings.
@@ -111,38 +160,44 @@ func (b *Block) write(v *values, n int) {
 		s.text = v.append(s.text, i)
 		if s.ends[i] = len(s.text); len(s.text) > b.size {
 			b.bad = true
-			s.text, s.ends = nil, nil
+			s.text = nil
+			clear(s.ends)
 			break
 		}
+	}
+	if v.ints != nil { // they are of use later
+		s.form, s.ints, s.digits = v.form, v.ints, v.digits
 	}
 	*v = s
 }
 
-// rowsOf adds the rows that have the values hits of a column to out.
+// rowsOf adds the rows that have the values hits of a column to out; nil: those that have any.
 func (b *Block) rowsOf(out Rows, column int, hits Rows) {
 	c := &b.columns[column]
+	has := b.having(column)
 	value := 0
 	for i, shape := range b.rows {
-		if !b.shapes[shape].has(column) {
+		if !has[shape] {
 			continue
 		}
-		if value == c.n { // damaged: AppendRows will tell
+		if value == c.n {
+			b.bad = true
 			return
 		}
-		if hits.has(c.index(value)) {
+		if hits == nil || hits.Has(c.index(value)) {
 			out.add(i)
 		}
 		value++
 	}
 }
 
-func (s *shape) has(column int) bool {
-	for _, h := range s.holes {
-		if h == column {
-			return true
-		}
+// having returns which shapes have a column. It is valid until the next call.
+func (b *Block) having(column int) []bool {
+	b.has = b.has[:0]
+	for i := range b.shapes {
+		b.has = append(b.has, b.Has(i, column))
 	}
-	return false
+	return b.has
 }
 
 // findStrings adds the numbers of the strings that match to out.

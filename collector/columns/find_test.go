@@ -77,7 +77,7 @@ func TestFind(t *testing.T) {
 			}
 			for i, v := range values {
 				want := bytes.Contains([]byte(v), needles[0]) || len(needles) > 1 && bytes.Contains([]byte(v), needles[1])
-				if out.has(i) != want {
+				if out.Has(i) != want {
 					t.Fatalf("seed %d: %q in %s: found %v", seed, needles, v, !want)
 				}
 				if want {

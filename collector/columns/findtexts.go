@@ -33,7 +33,7 @@ func (b *Block) mayHave(t *texts, template, n int, any [][]byte) func(rank int) 
 	variables, pieces := t.variables[template], t.pieces[template]
 	if template == 0 {
 		hits := b.find(&variables[0], n, &Matcher{Any: any})
-		return func(rank int) bool { return hits.has(variables[0].index(rank)) }
+		return func(rank int) bool { return hits.Has(variables[0].index(rank)) }
 	}
 	hits := make([]Rows, len(variables)) // of each hole; nil: none
 	found := false
@@ -60,7 +60,7 @@ func (b *Block) mayHave(t *texts, template, n int, any [][]byte) func(rank int) 
 	}
 	return func(rank int) bool {
 		for h := range variables {
-			if hits[h] != nil && hits[h].has(variables[h].index(rank)) {
+			if hits[h] != nil && hits[h].Has(variables[h].index(rank)) {
 				return true
 			}
 		}

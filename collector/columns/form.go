@@ -76,28 +76,28 @@ func (e *Encoder) appendStrings(head []byte, values []span, text []byte) []byte 
 
 // readDistinct fills distinct, and ints with the index of each value; false: too many differ.
 func (e *Encoder) readDistinct(values []span, text []byte) bool {
-	e.distinct.reset()
+	e.distinct.Reset()
 	e.ints = e.ints[:0]
 	if len(values) < 8 {
 		return false
 	}
 	for i, v := range values {
-		e.ints = append(e.ints, int64(e.distinct.add(text[v.start:v.end])))
-		if n := e.distinct.len(); n > 1<<12 || n > 4+i/4 && n > 48 {
+		e.ints = append(e.ints, int64(e.distinct.Add(text[v.start:v.end])))
+		if n := e.distinct.Len(); n > 1<<12 || n > 4+i/4 && n > 48 {
 			return false
 		}
 	}
-	return e.distinct.len() <= len(values)/2
+	return e.distinct.Len() <= len(values)/2
 }
 
 func (e *Encoder) appendDictionary(head []byte) []byte {
 	indexes := append([]int64(nil), e.ints...)
-	head = binary.AppendUvarint(append(head, formDictionary), uint64(e.distinct.len()))
+	head = binary.AppendUvarint(append(head, formDictionary), uint64(e.distinct.Len()))
 	head = e.appendStrings(head, e.distinct.spans(), e.distinct.text)
 	return e.appendInts(head, indexes)
 }
 
-func (s *set) spans() []span {
+func (s *Set) spans() []span {
 	out := make([]span, len(s.ends))
 	for i, end := range s.ends {
 		if out[i].end = end; i > 0 {

@@ -44,7 +44,7 @@ func (b *Block) AppendRows(dst []byte, rows Rows, keep func(path string) bool) (
 			b.pause()
 		}
 		s := &shapes[of]
-		wanted := rows == nil || rows.has(row)
+		wanted := rows == nil || rows.Has(row)
 		for i, h := range s.holes {
 			c := &b.columns[h]
 			if c.next == c.n {

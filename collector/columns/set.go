@@ -5,8 +5,9 @@ import (
 	"hash/maphash"
 )
 
-// A set numbers different byte strings, from 0 on, in the order in which they come.
-type set struct {
+// A Set numbers different byte strings, from 0 on, in the order in which they come. Its zero value
+// is empty.
+type Set struct {
 	slots  []uint32 // index plus 1 of the string with this hash; a power of two of them
 	hashes []uint64
 	ends   []int // in text
@@ -15,14 +16,17 @@ type set struct {
 
 var seed = maphash.MakeSeed()
 
-func (s *set) reset() {
+// Reset makes s empty. It keeps memory for the next strings.
+func (s *Set) Reset() {
 	clear(s.slots)
 	s.hashes, s.ends, s.text = s.hashes[:0], s.ends[:0], s.text[:0]
 }
 
-func (s *set) len() int { return len(s.ends) }
+// Len returns how many strings there are.
+func (s *Set) Len() int { return len(s.ends) }
 
-func (s *set) at(i int) []byte {
+// At returns string i, valid until Reset.
+func (s *Set) At(i int) []byte {
 	start := 0
 	if i > 0 {
 		start = s.ends[i-1]
@@ -30,8 +34,8 @@ func (s *set) at(i int) []byte {
 	return s.text[start:s.ends[i]:s.ends[i]]
 }
 
-// add returns the number of b.
-func (s *set) add(b []byte) int {
+// Add returns the number of b.
+func (s *Set) Add(b []byte) int {
 	if len(s.ends)*2 >= len(s.slots) {
 		s.grow()
 	}
@@ -44,13 +48,13 @@ func (s *set) add(b []byte) int {
 			s.ends, s.hashes = append(s.ends, len(s.text)), append(s.hashes, hash)
 			s.slots[at] = uint32(len(s.ends))
 			return len(s.ends) - 1
-		case s.hashes[i] == hash && bytes.Equal(s.at(i), b):
+		case s.hashes[i] == hash && bytes.Equal(s.At(i), b):
 			return i
 		}
 	}
 }
 
-func (s *set) grow() {
+func (s *Set) grow() {
 	s.slots = make([]uint32, max(64, 2*len(s.slots)))
 	mask := uint64(len(s.slots) - 1)
 	for i, hash := range s.hashes {

@@ -12,7 +12,7 @@ const (
 // A cutter cuts texts into templates and variables.
 type cutter struct {
 	template  []byte
-	templates set
+	templates Set
 	which     []int // of each text, its template
 	from      []int // of each text, its first variable
 	variables []span
@@ -78,22 +78,22 @@ func (c *cutter) cut(text []byte, v span) bool {
 // appendTexts appends the values in form 7; false: that would not pay.
 func (e *Encoder) appendTexts(head []byte, values []span, text []byte) ([]byte, bool) {
 	c := &e.texts
-	c.templates.reset()
+	c.templates.Reset()
 	c.which, c.from, c.variables = c.which[:0], c.from[:0], c.variables[:0]
 	for i, v := range values {
 		n := len(c.variables)
 		c.from = append(c.from, n)
-		if c.templates.len() == maxTemplates || !c.cut(text, v) {
+		if c.templates.Len() == maxTemplates || !c.cut(text, v) {
 			c.variables = c.variables[:n]
 			c.which = append(c.which, -1)
 			continue
 		}
-		c.which = append(c.which, c.templates.add(c.template))
-		if i == 255 && c.templates.len() > 200 {
+		c.which = append(c.which, c.templates.Add(c.template))
+		if i == 255 && c.templates.Len() > 200 {
 			return head, false
 		}
 	}
-	counts := make([]int, c.templates.len())
+	counts := make([]int, c.templates.Len())
 	for _, t := range c.which {
 		if t >= 0 {
 			counts[t]++

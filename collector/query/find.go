@@ -29,6 +29,8 @@ type found struct {
 	offsets  bool          // lines are kept with their offsets, as appendAt has them
 	few      bool          // lines are wanted: the search begins with one worker
 
+	tables *tables // of the frame that was read last; nil: lines are wanted
+
 	p    *admission.Principal // who pays for workers; nil: nobody
 	at   *admission.Turn      // to look at lines; nil: nobody else has to
 	scan *rangeScan           // that is under way; nil: none
@@ -100,6 +102,9 @@ func (a *API) search(r reader, q *Query, end uint64, f *found, emit func(offset 
 	for r.Offset() < end {
 		f.reached = r.Offset()
 		f.matching = 0
+		if f.tables != nil {
+			f.tables.begin = true
+		}
 		begin, away := time.Now(), f.away
 		frame, ok, err := r.TryNext()
 		f.away = away + time.Since(begin) - f.matching
@@ -160,7 +165,8 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 		f.wait(f.at.Begin)
 		defer f.at.End()
 	}
-	if len(lines) == 0 || !q.mayMatch(lines) {
+	refers := f.tables != nil && bytes.IndexByte(lines, referenceMark) >= 0
+	if len(lines) == 0 || !refers && !q.mayMatch(lines) {
 		if offset < end {
 			f.scanned += min(uint64(frame.Records), end-offset)
 			f.own = max(f.own, q.ownIn(frame, end))
@@ -183,9 +189,10 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 			n = len(lines)
 		}
 		f.scanned++
-		if n > 1 && q.owns(lines[:n]) {
+		row, _ := f.tables.find(lines[:n])
+		if row != nil || n > 1 && q.owns(lines[:n]) {
 			f.own = offset + 1
-			matches := q.match(lines[:n], f.rest)
+			matches := row != nil || q.match(lines[:n], f.rest)
 			if f.quit {
 				return false, errStopped
 			}

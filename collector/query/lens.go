@@ -17,10 +17,26 @@ type lens struct {
 	root  *node                  // the query's, if it can exclude lines; nil: all lines
 	keep  func(path string) bool // nil: all values
 	probe *probe
-	block columns.Block
-	scan  scan   // memory to compare values
-	f     *found // whose turn it is to unpack and look; nil: nobody else has to
-	held  int    // values that were looked at
+	block *columns.Block
+	own   columns.Block // for blocks that are no tables
+	scan  scan          // memory to compare values
+	f     *found        // whose turn it is to unpack and look; nil: nobody else has to
+	held  int           // values that were looked at
+
+	// For f.tables.
+	query  *Query
+	fields []field          // in tables
+	exact  bool             // times are compared, too
+	shapes map[string][]int // see holes
+	ranges map[termDigits]columns.Range
+	shape  []byte // memory
+	lines  []byte // memory
+}
+
+// termDigits is for what term.numbers returned.
+type termDigits struct {
+	term   *term
+	digits int
 }
 
 // configure makes r read no more than q needs, in turns of f unless that is nil.
@@ -32,7 +48,15 @@ func (q *Query) configure(r reader, f *found) {
 	if q.probe != nil {
 		r.SetSeen(&q.probe.seen)
 	}
-	l := &lens{probe: q.probe, f: f}
+	l := newLens(q, f)
+	if l.root != nil || l.keep != nil || f != nil {
+		r.SetUnpack(l.unpack)
+	}
+}
+
+// newLens returns a lens for q, in turns of f unless that is nil.
+func newLens(q *Query, f *found) *lens {
+	l := &lens{probe: q.probe, f: f, query: q, fields: q.lensFields()}
 	if q.picks() {
 		l.root = q.root
 	}
@@ -40,12 +64,10 @@ func (q *Query) configure(r reader, f *found) {
 		l.keep = q.keeps()
 	}
 	if f != nil {
-		l.block.Pause = func() { _ = f.rest() } // what comes out then is not wanted
+		l.own.Pause = func() { _ = f.rest() } // what comes out then is not wanted
 		l.scan.rest = f.rest
 	}
-	if l.root != nil || l.keep != nil || f != nil {
-		r.SetUnpack(l.unpack)
-	}
+	return l
 }
 
 // unpack appends the lines of a block to dst, or nothing if no line may match.
@@ -57,7 +79,13 @@ func (l *lens) unpack(dst, block []byte, size int) ([]byte, error) {
 	if l.probe != nil {
 		defer spend(&l.probe.unpack, time.Now())
 	}
-	b := &l.block
+	b, t := &l.own, (*rowTable)(nil)
+	if l.f != nil && l.f.tables != nil {
+		if t = l.f.tables.next(); t != nil {
+			b, t.block.Pause = &t.block, l.own.Pause
+		}
+	}
+	l.block = b
 	if b.Open(block, size) != nil { // it has no columns, or is damaged
 		return b.AppendLines(dst, block, size)
 	}
@@ -69,6 +97,15 @@ func (l *lens) unpack(dst, block []byte, size int) ([]byte, error) {
 		}
 		if rows != nil && rows.Len() == 0 {
 			return dst, nil
+		}
+	}
+	if t != nil {
+		refs, err := l.tabulate(t, rows)
+		if err != nil {
+			return dst, err
+		}
+		if refs != nil {
+			return l.appendTable(dst, rows, refs)
 		}
 	}
 	return b.AppendRows(dst, rows, l.keep)
@@ -97,7 +134,7 @@ func (n *node) all(negated bool) bool { return (n.kind == nodeAnd) != negated }
 // rows returns the rows of the block that may match n, or its negation; nil: all.
 func (l *lens) rows(n *node, negated bool) (columns.Rows, error) {
 	switch {
-	case n.kind == nodeTerm && n.term.isTime:
+	case n.kind == nodeTerm && n.term.isTime && !l.exact:
 		return nil, nil
 	case n.kind == nodeNot:
 		return l.rows(n.kids[0], !negated)
@@ -105,7 +142,7 @@ func (l *lens) rows(n *node, negated bool) (columns.Rows, error) {
 		out := l.block.Rows()
 		err := l.block.Find(out, l.matcher(n.term, negated))
 		if negated {
-			out.Invert(&l.block)
+			out.Invert(l.block)
 		}
 		return out, err
 	}
@@ -141,6 +178,12 @@ func (l *lens) matcher(t *term, sure bool) func(path string) *columns.Matcher {
 		Any:   anyLiteral(t.literals()),
 		Match: func(value []byte) bool { return l.holds(t, value, sure) },
 	}
+	if t.isTime {
+		first, last := t.timeRange()
+		here.Times = &columns.Range{First: first, Last: last}
+	} else if t.hasNumbers() {
+		here.Numbers = func(digits int) columns.Range { return l.numbers(t, digits) }
+	}
 	return func(path string) *columns.Matcher {
 		switch p := t.place(dotted(path)); {
 		case p == elsewhere, sure && (path == "" || p == aboveField):
@@ -149,13 +192,28 @@ func (l *lens) matcher(t *term, sure bool) func(path string) *columns.Matcher {
 			return nil
 		case p == aboveField:
 			return &columns.Matcher{Match: isNested}
+		case t.op == opPresent:
+			return &columns.Matcher{}
 		case p == atField, t.op == opText, t.op == opContains:
 			return here
-		case sure && t.op != opPresent: // belowField: the value is an object
+		case sure: // belowField: the value is an object
 			return nil
 		}
 		return &columns.Matcher{}
 	}
+}
+
+// numbers is t.numbers, remembered.
+func (l *lens) numbers(t *term, digits int) columns.Range {
+	key := termDigits{t, digits}
+	r, ok := l.ranges[key]
+	if !ok {
+		if r = t.numbers(digits); l.ranges == nil {
+			l.ranges = make(map[termDigits]columns.Range)
+		}
+		l.ranges[key] = r
+	}
+	return r
 }
 
 // anyLiteral returns what a value has that has one of the literals, perhaps with escapes.
@@ -260,13 +318,18 @@ func (q *Query) keeps() func(path string) bool {
 	if q.root != nil {
 		add(q.root)
 	}
-	fields := q.fields
-	if q.tenant != nil {
-		fields = append(slices.Clip(fields), field{id: fieldAttrs, path: "tenant"})
-	}
+	fields := q.lensFields()
 	return func(path string) bool {
 		path = dotted(path)
 		return slices.ContainsFunc(fields, func(f field) bool { return f.place(path) != elsewhere }) ||
 			slices.ContainsFunc(terms, func(t *term) bool { return t.place(path) != elsewhere })
 	}
+}
+
+// lensFields are the fields of lines that pipes look at, and that of the tenant last, if it matters.
+func (q *Query) lensFields() []field {
+	if q.tenant == nil {
+		return q.fields
+	}
+	return append(slices.Clip(q.fields), field{id: fieldAttrs, path: "tenant"})
 }

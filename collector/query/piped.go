@@ -88,8 +88,13 @@ func (a *API) fold(ctx context.Context, out *rows, req request) error {
 			Spent: req.query.probe.spent(),
 		})
 	}
-	s.keep = func(p *part, _ uint64, line []byte) error {
-		_, err := p.run.Line(line)
+	s.table = req.query.fields != nil && req.pipes.Tables()
+	s.keep = func(p *part, _ uint64, line []byte) (err error) {
+		if table, row := p.tables.find(line); table != nil {
+			_, err = p.run.Row(&table.Table, row)
+		} else {
+			_, err = p.run.Line(line)
+		}
 		return err
 	}
 	return s.run(ctx, &out.found, func(p *part) (bool, error) {

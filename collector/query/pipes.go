@@ -247,7 +247,10 @@ func (p *pipeParser) fieldOf(name string, at int) (pipe.Field, error) {
 	switch {
 	case p.lines:
 		r := resolve(name)
-		p.read = append(p.read, r)
+		if f.Cells = slices.Index(p.read, r); f.Cells < 0 {
+			f.Cells = len(p.read)
+			p.read = append(p.read, r)
+		}
 		f.Name, f.Find = r.name(), r.find
 		f.Level = f.Level || r == field{id: fieldLevel}
 	case f.Index < 0:

@@ -50,6 +50,7 @@ type rangeScan struct {
 	fresh func(*part)                       // makes p ready for lines
 	keep  func(*part, uint64, []byte) error // adds the line at an offset; p.scanned is up to date
 	most  int                               // bytes of a part, after which it is put
+	table bool                              // lines may come as references: see tables
 	early time.Duration                     // its age, after which it is put if the consumer waits for it
 
 	ready chan struct{} // tells the consumer that there is something to take
@@ -385,6 +386,7 @@ func (s *rangeScan) work() {
 type worker struct {
 	*rangeScan
 	reader reader
+	tables *tables // nil: lines are wanted
 	turn   admission.Turn
 	span   *span
 
@@ -424,6 +426,9 @@ func (w *worker) search() error {
 	if w.reader == nil {
 		w.reader = w.api.src.newReader(w.span.from)
 		w.query.configure(w.reader, &w.found)
+		if w.table {
+			w.tables = new(tables)
+		}
 	} else if err := w.reader.Seek(w.span.from); err != nil {
 		return err
 	}
@@ -433,7 +438,8 @@ func (w *worker) search() error {
 
 func (w *worker) beginPart(reached uint64) {
 	w.part, w.begun = w.newPart(), time.Now()
-	w.found = found{asked: w.asked, at: &w.turn, step: w.step, reached: reached}
+	w.found = found{asked: w.asked, at: &w.turn, step: w.step, reached: reached, tables: w.tables}
+	w.part.tables = w.tables
 }
 
 // take adds a line to the part.

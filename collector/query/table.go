@@ -176,7 +176,8 @@ func (req *request) explode(e *pipe.Explode, calls []pipe.Call, groups ...pipe.G
 	req.pipes.Lines = false
 	if e.Each == nil {
 		req.query.fields = append([]field{}, req.query.read...)
-		for _, f := range e.Fields {
+		for i, f := range e.Fields {
+			e.Fields[i].Cells = len(req.query.fields)
 			req.query.fields = append(req.query.fields, resolve(f.Name))
 		}
 	}

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"math"
 	"net/netip"
+	"strconv"
 	"time"
 
+	"github.com/rollway/rollway/collector/columns"
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/jsonwalk"
 	"github.com/rollway/rollway/internal/levels"
@@ -142,6 +144,46 @@ func (t *term) timeRange() (minimum, maximum int64) {
 		return at, maximum
 	}
 	return at, at
+}
+
+// hasNumbers reports whether numbers tells what holds of numbers.
+func (t *term) hasNumbers() bool {
+	return t.isNumber || t.op == opRange && t.members[0].isNumber
+}
+
+// numbers returns which numbers hold for t, in units of 10 to the power of -digits.
+func (t *term) numbers(digits int) columns.Range {
+	const most = 1e18 // columns of numbers have at most 18 digits
+	if t.op == opRange {
+		low, high := t.members[0].numbers(digits), t.members[1].numbers(digits)
+		return columns.Range{First: max(low.First, high.First), Last: min(low.Last, high.Last)}
+	}
+	var buf []byte
+	// from returns the first number that is above t.number, or equal to it.
+	from := func(above int) int64 {
+		low, high := int64(-most), int64(most)
+		for low < high {
+			middle := low + (high-low)/2
+			buf = strconv.AppendInt(append(strconv.AppendInt(buf[:0], middle, 10), "e-"...), int64(digits), 10)
+			if d, _ := jsonwalk.ParseDecimal(buf); d.Compare(t.number) >= above {
+				high = middle
+			} else {
+				low = middle + 1
+			}
+		}
+		return low
+	}
+	switch t.op {
+	case opLess:
+		return columns.Range{First: -most, Last: from(0) - 1}
+	case opLessEqual:
+		return columns.Range{First: -most, Last: from(1) - 1}
+	case opGreater:
+		return columns.Range{First: from(1), Last: most}
+	case opGreaterEqual:
+		return columns.Range{First: from(0), Last: most}
+	}
+	return columns.Range{First: from(0), Last: from(1) - 1}
 }
 
 // holds compares a scalar with t: the text of a string, or a number, true, false or

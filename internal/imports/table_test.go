@@ -212,6 +212,7 @@ var table = []edge{
 	{"collector/query", "internal/jsonwalk", "finds the values of lines"},
 	{"collector/query", "internal/times", "times as people write them"},
 	{"collector/query", "collector/query/pipe", "works on what is found"},
+	{"collector/query/pipe", "collector/columns", "fields of lines that are in columns; groups are numbered"},
 	{"collector/query/pipe", "internal/jsonline", "strings as lines have them"},
 	{"collector/query/pipe", "internal/jsonwalk", "texts and numbers of lines"},
 	{"collector/query/pipe", "internal/levels", "levels are sorted by severity"},

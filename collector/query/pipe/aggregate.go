@@ -22,6 +22,12 @@ type state interface {
 	estimate() string       // how good value is; "": exact
 }
 
+// An intState takes numbers without their texts: n divided by 10 to the power of digits. If it
+// cannot take one it returns false.
+type intState interface {
+	addInt(n int64, digits int) (grown int, ok bool)
+}
+
 // stateBytes is about what a state takes without what add returns.
 const stateBytes = 48
 
@@ -58,6 +64,16 @@ type extreme struct {
 	field *Field
 	sign  int // 1: the least
 	best  Value
+
+	// best as a number, if short: n divided by 10 to the power of digits
+	short  bool
+	n      int64
+	digits int
+}
+
+// addInt takes what is not better than best.
+func (e *extreme) addInt(n int64, digits int) (grown int, ok bool) {
+	return 0, e.short && e.digits == digits && (n == e.n || n > e.n == (e.sign > 0))
 }
 
 func (e *extreme) add(v Value) int {
@@ -69,7 +85,36 @@ func (e *extreme) add(v Value) int {
 	}
 	grown := len(v.Text) - len(e.best.Text)
 	e.best = Value{v.Kind, slices.Clone(v.Text)}
+	if e.short = v.Kind == Number && !e.field.Level; e.short {
+		e.n, e.digits, e.short = intOf(v.Text)
+	}
 	return grown
+}
+
+// intOf returns a number without an exponent and with at most 18 digits as n divided by 10 to the
+// power of digits.
+func intOf(text []byte) (n int64, digits int, ok bool) {
+	if len(text) > 18 {
+		return 0, 0, false
+	}
+	negative := text[0] == '-'
+	if negative {
+		text = text[1:]
+	}
+	for i, c := range text {
+		switch {
+		case jsonwalk.IsDigit(c):
+			n = 10*n + int64(c-'0')
+		case c == '.':
+			digits = len(text) - i - 1
+		default:
+			return 0, 0, false
+		}
+	}
+	if negative {
+		n = -n
+	}
+	return n, digits, true
 }
 
 func (e *extreme) merge(other state) int {
@@ -106,6 +151,15 @@ func (s *sum) add(v Value) int {
 		s.addFloat(floatOf(v.Text))
 	}
 	return 0
+}
+
+func (s *sum) addInt(n int64, digits int) (grown int, ok bool) {
+	if digits > fixedDigits {
+		return 0, false
+	}
+	s.n++
+	s.fixed = s.fixed.plus(fixedOfInt(n, digits))
+	return 0, true
 }
 
 func (s *sum) addFloat(x float64) {
@@ -183,11 +237,24 @@ func fixedOf(d jsonwalk.Decimal) (fixed, bool) {
 	low, carry := bits.Add64(low, part, 0)
 	x := fixed{int64(high + carry), low}
 	if d.Negative {
-		var borrow uint64
-		x.low, borrow = bits.Sub64(0, x.low, 0)
-		x.high = -x.high - int64(borrow)
+		x = x.negative()
 	}
 	return x, true
+}
+
+// fixedOfInt returns n divided by 10 to the power of digits, which is at most fixedDigits.
+func fixedOfInt(n int64, digits int) fixed {
+	high, low := bits.Mul64(uint64(max(n, -n)), uint64(powers[fixedDigits-digits]))
+	x := fixed{int64(high), low}
+	if n < 0 {
+		x = x.negative()
+	}
+	return x
+}
+
+func (x fixed) negative() fixed {
+	low, borrow := bits.Sub64(0, x.low, 0)
+	return fixed{-x.high - int64(borrow), low}
 }
 
 func (x fixed) plus(y fixed) fixed {
@@ -205,6 +272,25 @@ func (x fixed) rat() *big.Rat {
 func floatOf(text []byte) float64 {
 	f, _ := strconv.ParseFloat(string(text), 64)
 	return finite(f)
+}
+
+// powers are the powers of 10 that double precision has exactly.
+var powers = func() (list [23]float64) {
+	list[0] = 1
+	for i := 1; i < len(list); i++ {
+		list[i] = 10 * list[i-1]
+	}
+	return list
+}()
+
+// floatOfInt returns what floatOf does of n divided by 10 to the power of digits: the quotient of
+// two numbers that are exact is rounded once.
+func floatOfInt(n int64, digits int) (f float64, ok bool) {
+	const exact = 1 << 53
+	if n < -exact || n > exact || digits >= len(powers) {
+		return 0, false
+	}
+	return float64(n) / powers[digits], true
 }
 
 func numberOf(buf []byte, f float64) Value {

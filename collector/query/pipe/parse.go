@@ -47,7 +47,7 @@ func (p *Parse) start(env *Env, next step) step {
 
 func (s *parseStep) row(r *Row) error {
 	v := s.From.of(r)
-	s.out.Line = r.Line
+	s.out.Line, s.out.table, s.out.at = r.Line, r.table, r.at
 	s.out.Values = append(s.out.Values[:0], r.Values...)
 	for len(s.out.Values) < s.Width {
 		s.out.Values = append(s.out.Values, Value{})

@@ -14,10 +14,12 @@ import (
 
 // A Row is what one step gives to the next, for the time of the call.
 type Row struct {
-	Line   []byte  // a canonical line; nil: the columns are all there is
+	Line   []byte  // a canonical line; nil: there is a table, or the columns are all there is
 	Values []Value // of the columns
 
-	text []byte // of values with escapes
+	table *Table // has the line's fields; nil: there is none
+	at    int    // the row of the table
+	text  []byte // of values with escapes
 }
 
 // A Field says where the value of a name is in a row.
@@ -25,6 +27,7 @@ type Field struct {
 	Name  string
 	Index int                      // in Row.Values; -1: in the line alone
 	Find  func(line []byte) []byte // its JSON in a line, or nil; nil: it is in Values alone
+	Cells int                      // in Table.Cells, of what Find finds
 	Level bool                     // its values are names of levels, which have an order
 }
 
@@ -33,7 +36,12 @@ func (f *Field) of(r *Row) Value {
 	if f.Index >= 0 && r.Values[f.Index].Kind != Absent {
 		return r.Values[f.Index]
 	}
-	if f.Find == nil || r.Line == nil {
+	switch {
+	case f.Find == nil:
+		return Value{}
+	case r.table != nil:
+		return r.table.value(f.Cells, r)
+	case r.Line == nil:
 		return Value{}
 	}
 	return valueOf(f.Find(r.Line), &r.text)
@@ -100,6 +108,24 @@ func (p *Pipeline) Splits() bool {
 	return false
 }
 
+// Tables reports whether a run takes rows of tables as well as lines: stages look at fields alone
+// until the rows have nothing but columns.
+func (p *Pipeline) Tables() bool {
+	for _, s := range p.Stages {
+		switch s := s.(type) {
+		case *Parse, *From:
+			continue
+		case *Explode:
+			return s.Each == nil
+		case *Fields, *Stats:
+			return true
+		default:
+			return false
+		}
+	}
+	return false
+}
+
 func holds(s Stage) bool {
 	switch s.(type) {
 	case *Stats, *Sort:
@@ -137,6 +163,15 @@ func (r *Run) Line(line []byte) (more bool, err error) {
 		defer r.spend(time.Now())
 	}
 	r.row = Row{Line: line, text: r.row.text[:0]}
+	return unlessFull(r.steps[0].row(&r.row))
+}
+
+// Row takes a row of a table, which it does not keep. See [Pipeline.Tables].
+func (r *Run) Row(t *Table, row int) (more bool, err error) {
+	if r.spent != nil {
+		defer r.spend(time.Now())
+	}
+	r.row = Row{table: t, at: row, text: r.row.text[:0]}
 	return unlessFull(r.steps[0].row(&r.row))
 }
 

@@ -79,6 +79,14 @@ func (q *quantile) add(v Value) int {
 	return q.addFloat(floatOf(v.Text))
 }
 
+func (q *quantile) addInt(n int64, digits int) (grown int, ok bool) {
+	f, ok := floatOfInt(n, digits)
+	if ok {
+		grown = q.addFloat(f)
+	}
+	return grown, ok
+}
+
 func (q *quantile) addFloat(f float64) int {
 	q.n++
 	if q.buckets != nil {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/rollway/rollway/collector/columns"
 )
 
 // Stats makes one row of each group of rows, in the order of its keys.
@@ -30,29 +32,24 @@ type Call struct {
 	P        float64
 }
 
-func (c *Call) new() state {
-	switch c.Function {
-	case "count":
-		return new(count)
-	case "quantile":
-		return &quantile{p: c.P}
-	}
-	return Functions[c.Function](c.Field)
-}
-
 // statsStep holds the groups.
 type statsStep struct {
 	*Stats
-	env    *Env
-	next   step
-	groups map[string][]state // by what appendKey writes of each key
-	key    []byte
-	cuts   []cut // by index in Groups
-	short  bool  // of memory: quantiles hold less
+	env   *Env
+	next  step
+	keys  columns.Set // of the groups: what appendKey writes of each key
+	list  []state     // of each group, one for each of Calls
+	key   []byte
+	cuts  []cut // by index in Groups
+	short bool  // of memory: quantiles hold less
+	known known
+
+	counts    slab[count]
+	quantiles slab[quantile]
 }
 
 func (s *Stats) start(env *Env, next step) step {
-	t := &statsStep{Stats: s, env: env, next: next, groups: make(map[string][]state), cuts: make([]cut, len(s.Groups))}
+	t := &statsStep{Stats: s, env: env, next: next, cuts: make([]cut, len(s.Groups))}
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		if t.cuts[i].step = g.Step; g.Most > 0 {
@@ -63,8 +60,37 @@ func (s *Stats) start(env *Env, next step) step {
 }
 
 func (s *statsStep) row(r *Row) error {
+	group, grown := -1, 0
+	var place *knownGroup
+	if r.table != nil {
+		if place = s.known.find(s, r); place != nil && place.round == s.known.round {
+			group = place.group
+		}
+	}
+	if group < 0 {
+		group, grown = s.groupOf(r)
+		s.known.note(place, group)
+	}
+	states := s.states(group)
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		switch {
+		case c.Field == nil:
+			grown += states[i].add(Value{})
+		case r.table != nil && c.Field.inTable():
+			grown += addCell(states[i], c.Field, r)
+		default:
+			if v := c.Field.of(r); v.Kind != Absent {
+				grown += states[i].add(v)
+			}
+		}
+	}
+	return s.take(grown)
+}
+
+// groupOf returns the group of a row, and what it takes if it is new.
+func (s *statsStep) groupOf(r *Row) (group, grown int) {
 	s.key = s.key[:0]
-	grown := 0
 	for i := range s.Groups {
 		g, c := &s.Groups[i], &s.cuts[i]
 		v := g.of(r)
@@ -78,65 +104,87 @@ func (s *statsStep) row(r *Row) error {
 		}
 		s.key = appendKey(s.key, v)
 	}
-	states, more := s.states(s.key)
-	grown += more
-	for i := range s.Calls {
-		c := &s.Calls[i]
-		var v Value
-		if c.Field != nil {
-			if v = c.Field.of(r); v.Kind == Absent {
-				continue
-			}
-		}
-		grown += states[i].add(v)
-	}
-	return s.take(grown)
+	group, more := s.group(s.key)
+	return group, grown + more
 }
 
-// states returns the states of a group, and what it takes if it is new.
-func (s *statsStep) states(key []byte) (_ []state, grown int) {
-	if states := s.groups[string(key)]; states != nil {
-		return states, 0
+// group returns the group of a key, and what it takes if it is new.
+func (s *statsStep) group(key []byte) (group, grown int) {
+	if group = s.keys.Add(key); group*len(s.Calls) < len(s.list) {
+		return group, 0
 	}
-	states := make([]state, 0, len(s.Calls))
 	for i := range s.Calls {
-		state := s.Calls[i].new()
-		if q, ok := state.(*quantile); ok {
-			q.short = s.short
-		}
-		states = append(states, state)
+		s.list = append(s.list, s.new(&s.Calls[i]))
 	}
-	s.groups[string(key)] = states
-	return states, s.groupBytes(key)
+	return group, s.groupBytes(key)
+}
+
+func (s *statsStep) new(c *Call) state {
+	switch c.Function {
+	case "count":
+		return s.counts.new()
+	case "quantile":
+		q := s.quantiles.new()
+		q.p, q.short = c.P, s.short
+		return q
+	}
+	return Functions[c.Function](c.Field)
+}
+
+// states returns the states of a group.
+func (s *statsStep) states(group int) []state {
+	n := len(s.Calls)
+	return s.list[group*n : (group+1)*n : (group+1)*n]
 }
 
 // groupBytes is about what a group takes without what its states have grown by.
 func (s *statsStep) groupBytes(key []byte) int { return 96 + len(key) + (stateBytes+16)*len(s.Calls) }
 
+// A slab has memory for states, some at a time.
+type slab[T any] struct {
+	free []T
+	size int
+}
+
+func (s *slab[T]) new() *T {
+	if len(s.free) == 0 {
+		s.size = min(max(1, 2*s.size), 256)
+		s.free = make([]T, s.size)
+	}
+	state := &s.free[0]
+	s.free = s.free[1:]
+	return state
+}
+
 // regroup merges the groups that are in one step of time now, since the steps of the group at
 // index i are longer.
 func (s *statsStep) regroup(i int) (grown int) {
-	old := s.groups
-	s.groups = make(map[string][]state)
+	old := statsStep{Stats: s.Stats, keys: s.keys, list: s.list}
+	s.keys, s.list = columns.Set{}, nil
+	s.known.forget()
 	var buf []byte
-	for text, states := range old {
-		key := []byte(text)
+	for group := range old.keys.Len() {
+		key := old.keys.At(group)
 		keys := keysOf(key, len(s.Groups))
 		keys[i] = s.cuts[i].of(keys[i])
 		buf = buf[:0]
 		for _, v := range keys {
 			buf = appendKey(buf, v)
 		}
-		into := s.groups[string(buf)]
-		if into == nil {
-			s.groups[string(buf)] = states
+		into := s.keys.Add(buf)
+		if into*len(s.Calls) == len(s.list) {
+			s.list = append(s.list, old.states(group)...)
 			grown += len(buf) - len(key)
 			continue
 		}
-		for j := range into {
-			grown += into[j].merge(states[j])
-		}
-		grown -= s.groupBytes(key)
+		grown += mergeStates(s.states(into), old.states(group)) - s.groupBytes(key)
+	}
+	return grown
+}
+
+func mergeStates(into, from []state) (grown int) {
+	for i := range into {
+		grown += into[i].merge(from[i])
 	}
 	return grown
 }
@@ -148,17 +196,15 @@ func (s *statsStep) take(grown int) error {
 	err := s.env.Take(grown)
 	if err != nil && !s.short {
 		s.short = true
-		for _, states := range s.groups {
-			for _, state := range states {
-				if q, ok := state.(*quantile); ok {
-					grown += q.spare()
-				}
+		for _, state := range s.list {
+			if q, ok := state.(*quantile); ok {
+				grown += q.spare()
 			}
 		}
 		err = s.env.Take(grown)
 	}
 	if err != nil {
-		return fmt.Errorf("stats holds %d groups: %w; group by fields with fewer values or by longer steps of time, or narrow the query by a comparison, since or until", len(s.groups), err)
+		return fmt.Errorf("stats holds %d groups: %w; group by fields with fewer values or by longer steps of time, or narrow the query by a comparison, since or until", s.keys.Len(), err)
 	}
 	return nil
 }
@@ -184,18 +230,14 @@ func (s *statsStep) merge(other step) error {
 			}
 		}
 	}
-	n := 0
-	for key, from := range o.groups {
-		if n++; n%often == 0 {
+	for from := range o.keys.Len() {
+		if from%often == often-1 {
 			if err := s.env.Check(); err != nil {
 				return err
 			}
 		}
-		states, grown := s.states([]byte(key))
-		for i := range states {
-			grown += states[i].merge(from[i])
-		}
-		if err := s.take(grown); err != nil {
+		group, grown := s.group(o.keys.At(from))
+		if err := s.take(grown + mergeStates(s.states(group), o.states(from))); err != nil {
 			return err
 		}
 	}
@@ -209,28 +251,31 @@ type statsRow struct {
 }
 
 func (s *statsStep) give(next step) error {
-	if len(s.groups) == 0 && len(s.Groups) == 0 {
-		s.states(nil) // no rows are a group
+	if s.keys.Len() == 0 && len(s.Groups) == 0 {
+		s.group(nil) // no rows are a group
 	}
-	rowBytes := 48 + 32*len(s.Groups)
-	if err := s.take(rowBytes * len(s.groups)); err != nil {
+	groups, err := s.mostFrequent(next)
+	if err != nil {
 		return err
 	}
-	defer s.env.Take(-rowBytes * len(s.groups))
-	rows := make([]statsRow, 0, len(s.groups))
-	for key, states := range s.groups {
-		rows = append(rows, statsRow{keysOf([]byte(key), len(s.Groups)), states})
+	n := s.keys.Len()
+	if groups != nil {
+		n = len(groups)
 	}
-	if err := Sorted(s.env.Check, rows, func(a, b statsRow) int {
-		for i := range s.Groups {
-			if c := s.Groups[i].compare(a.keys[i], b.keys[i]); c != 0 {
-				return c
-			}
+	rowBytes := (48 + 32*len(s.Groups)) * n
+	if err := s.take(rowBytes); err != nil {
+		return err
+	}
+	defer s.env.Take(-rowBytes)
+	rows := make([]statsRow, n)
+	for i := range rows {
+		group := i
+		if groups != nil {
+			group = groups[i]
 		}
-		return slices.CompareFunc(a.keys, b.keys, func(x, y Value) int {
-			return cmp.Or(cmp.Compare(x.Kind, y.Kind), bytes.Compare(x.Text, y.Text))
-		})
-	}); err != nil {
+		rows[i] = statsRow{keysOf(s.keys.At(group), len(s.Groups)), s.states(group)}
+	}
+	if err := Sorted(s.env.Check, rows, func(a, b statsRow) int { return s.compare(a.keys, b.keys) }); err != nil {
 		return err
 	}
 	return giveAll(s.env, next, len(rows), func(i int, r *Row) {
@@ -248,15 +293,25 @@ func (s *statsStep) give(next step) error {
 	})
 }
 
+// compare is the order of groups, by their keys.
+func (s *statsStep) compare(a, b []Value) int {
+	for i := range s.Groups {
+		if c := s.Groups[i].compare(a[i], b[i]); c != 0 {
+			return c
+		}
+	}
+	return slices.CompareFunc(a, b, func(x, y Value) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), bytes.Compare(x.Text, y.Text))
+	})
+}
+
 func (s *statsStep) end() error { return finish(s, s.next) }
 
 // estimates adds the columns that have estimates, and how good these are.
 func (s *statsStep) estimates(to map[string]string) {
-	for _, states := range s.groups {
-		for i, state := range states {
-			if how := state.estimate(); how != "" {
-				to[s.Calls[i].Name] = how
-			}
+	for i, state := range s.list {
+		if how := state.estimate(); how != "" {
+			to[s.Calls[i%len(s.Calls)].Name] = how
 		}
 	}
 }

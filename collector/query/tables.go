@@ -1,0 +1,294 @@
+package query
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/rollway/rollway/collector/columns"
+	"github.com/rollway/rollway/collector/query/pipe"
+)
+
+// tables are the blocks of columns of one frame, for pipes that need nothing but fields of lines
+// and take them from there. A line that is known to match, and all of whose fields are in columns,
+// comes as a reference to its row. The others come as lines: those that may match, those that are
+// stored whole, and those with a field that is an object, or in another column than most have it.
+//
+//	lines  │ {…"status":500,…}   │ {…"status":"\u0035…"}    │ {…"status":200,…}
+//	come   │ reference to a row  │ {"attrs":{"status":…}}   │ empty: it does not match
+//
+// A lens fills them while a frame is read. They are used until the next is.
+type tables struct {
+	list  []*rowTable
+	used  int
+	begin bool // the next block is of another frame
+	round uint64
+}
+
+// rowTable is a block with references to rows.
+type rowTable struct {
+	pipe.Table
+	block columns.Block
+	rows  columns.Rows
+}
+
+// maxTables is how many blocks of a frame are tables. More it has of many tenants, with few lines each.
+const maxTables = 64
+
+// next returns the table for the next block; nil: it gets none.
+func (t *tables) next() *rowTable {
+	if t.begin {
+		t.begin, t.used = false, 0
+	}
+	if t.used == maxTables {
+		return nil
+	}
+	if t.used == len(t.list) {
+		t.list = append(t.list, &rowTable{block: columns.Block{Own: true}})
+	}
+	return t.list[t.used]
+}
+
+// A reference is a byte that no canonical line begins with, and the numbers of a table and of its
+// row, seven bits a byte, each with the highest bit.
+const (
+	referenceMark = 0x01
+	referenceLen  = 8
+	highBit       = 0x80
+	maxReferences = 1 << 28 // rows of a table
+)
+
+func appendReference(dst []byte, table, row int) []byte {
+	return append(dst, referenceMark, highBit|byte(table>>7), highBit|byte(table),
+		highBit|byte(row>>21), highBit|byte(row>>14), highBit|byte(row>>7), highBit|byte(row), '\n')
+}
+
+// find returns the row that a line refers to; nil: it is a line.
+func (t *tables) find(line []byte) (table *rowTable, row int) {
+	if t == nil || len(line) != referenceLen || line[0] != referenceMark {
+		return nil, 0
+	}
+	n := 0
+	for _, c := range line[1 : referenceLen-1] {
+		n = n<<7 | int(c&^highBit)
+	}
+	number, row := n/maxReferences, n%maxReferences
+	if number >= t.used || row >= t.list[number].block.Len() || !t.list[number].rows.Has(row) {
+		return nil, 0
+	}
+	return t.list[number], row
+}
+
+// tabulate makes the block a table with references to those of rows for which that does; nil are
+// all. It returns those, nil if there are none.
+func (l *lens) tabulate(t *rowTable, rows columns.Rows) (columns.Rows, error) {
+	const few = 64 // lines take less
+	if rows != nil && rows.Len() < few || t.block.Len() > maxReferences {
+		return nil, nil
+	}
+	sure, err := l.sure()
+	if err != nil || sure == nil {
+		return nil, err
+	}
+	if rows != nil {
+		sure.Intersect(rows)
+	}
+	if err := l.fill(t, sure); err != nil || sure.Len() == 0 {
+		return nil, err
+	}
+	l.f.tables.round++
+	t.rows, t.Round = sure, l.f.tables.round
+	return sure, nil
+}
+
+// sure returns the rows that match; nil: it is known of none.
+func (l *lens) sure() (columns.Rows, error) {
+	out := l.block.Rows()
+	if root := l.query.root; root != nil {
+		l.exact = true
+		var err error
+		out, err = l.rows(root, true)
+		l.exact = false
+		if err != nil || out == nil {
+			return nil, err
+		}
+	}
+	out.Invert(l.block)
+	return out, nil
+}
+
+// fill reads the columns of l.fields into t, and removes rows that have values elsewhere.
+func (l *lens) fill(t *rowTable, rows columns.Rows) error {
+	b := &t.block
+	holes := make([][]int, b.Shapes())
+	for shape := range holes {
+		if b.Lines(shape) > 0 {
+			holes[shape] = l.holes(shape)
+		}
+	}
+	best := make([]int, len(l.fields))
+	for i := range best {
+		best[i] = bestColumn(b, holes, i)
+	}
+	plain := make([]bool, len(holes))
+	for shape := range plain {
+		plain[shape] = holes[shape] != nil
+		for i, hole := range holes[shape] {
+			if has := best[i] >= 0 && b.Has(shape, best[i]); hole >= 0 && b.Column(shape, hole) != best[i] || hole < 0 && has {
+				plain[shape] = false
+			}
+		}
+	}
+	rows.Intersect(b.Of(plain))
+	if err := l.leaveObjects(rows); err != nil {
+		return err
+	}
+	t.Cells = slices.Grow(t.Cells[:0], len(best))[:len(best)]
+	for i, column := range best {
+		if t.Cells[i].Reset(); column < 0 || rows.Len() == 0 {
+			continue
+		}
+		if err := b.Cells(column, &t.Cells[i]); err != nil {
+			return err
+		}
+	}
+	if l.query.tenant != nil {
+		l.leaveOthers(&t.Cells[len(best)-1], rows)
+	}
+	return nil
+}
+
+// holes returns the hole of a shape in which the value of each field is, -1 if there is none; nil:
+// lines are stored whole, or one of the values is an object.
+func (l *lens) holes(shape int) (holes []int) {
+	const most = 1000 // shapes that are remembered
+	line, ok := l.block.AppendShape(l.shape[:0], shape)
+	l.shape = line
+	if !ok {
+		return nil
+	}
+	if known, ok := l.shapes[string(line)]; ok {
+		return known
+	}
+	holes = make([]int, len(l.fields))
+	for i, f := range l.fields {
+		raw := f.find(line)
+		n, err := strconv.Atoi(string(raw))
+		switch {
+		case raw == nil:
+			n = -1
+		case err != nil:
+			holes = nil
+		}
+		if holes == nil {
+			break
+		}
+		holes[i] = n
+	}
+	if l.shapes == nil || len(l.shapes) == most {
+		l.shapes = make(map[string][]int)
+	}
+	l.shapes[string(line)] = holes
+	return holes
+}
+
+// bestColumn returns the column that has the values of a field in most lines; -1: there is none.
+func bestColumn(b *columns.Block, holes [][]int, field int) int {
+	lines, best := make(map[int]int), -1
+	for shape := range holes {
+		if holes[shape] == nil || holes[shape][field] < 0 {
+			continue
+		}
+		c := b.Column(shape, holes[shape][field])
+		if lines[c] += b.Lines(shape); best < 0 || lines[c] > lines[best] {
+			best = c
+		}
+	}
+	return best
+}
+
+// leaveObjects removes rows in which a field may be inside of a value.
+func (l *lens) leaveObjects(rows columns.Rows) error {
+	object := &columns.Matcher{Any: [][]byte{{'{'}}, Match: func(value []byte) bool { return bytes.HasPrefix(value, []byte{'{'}) }}
+	found := l.block.Rows()
+	err := l.block.Find(found, func(path string) *columns.Matcher {
+		above := func(f field) bool { return f.place(dotted(path)) == aboveField }
+		if path == "" || !slices.ContainsFunc(l.fields, above) {
+			return nil
+		}
+		return object
+	})
+	rows.Remove(found)
+	return err
+}
+
+// leaveOthers removes rows unless they are known to be of the query's tenant.
+func (l *lens) leaveOthers(tenants *columns.Cells, rows columns.Rows) {
+	const absent = `{}`
+	line := []byte(absent)
+	owned, buf := l.query.owns(line), []byte(nil)
+	last := absent // what owned is about
+	rows.Keep(func(row int) bool {
+		l.pause(row)
+		json := []byte(absent)
+		if at := tenants.At(row); at >= 0 {
+			json, buf = tenants.JSON(buf[:0], at)
+		}
+		if string(json) != last {
+			last = string(json)
+			line = fmt.Appendf(line[:0], `{"attrs":{"tenant":%s}}`, json)
+			owned = l.query.owns(line)
+		}
+		return owned
+	})
+}
+
+// pause rests now and then while rows are looked at.
+func (l *lens) pause(row int) {
+	const often = 1 << 13
+	if row%often == often-1 {
+		_ = l.f.rest() // what comes out then is not wanted
+	}
+}
+
+// appendTable appends references to the rows refs of a table, and lines of the rest of rows; nil are all.
+func (l *lens) appendTable(dst []byte, rows, refs columns.Rows) ([]byte, error) {
+	b, number := l.block, l.f.tables.used
+	l.f.tables.used++
+	rest := b.Rows()
+	if rows == nil {
+		rest.Invert(b)
+	} else {
+		rest.Add(rows)
+	}
+	rest.Remove(refs)
+	var lines []byte
+	if rest.Len() > 0 {
+		var err error
+		if l.lines, err = b.AppendRows(l.lines[:0], rest, l.keep); err != nil {
+			return dst, err
+		}
+		lines = l.lines
+	}
+	for row := range b.Len() {
+		l.pause(row)
+		n := bytes.IndexByte(lines, '\n') + 1
+		if n == 0 {
+			n = len(lines)
+		}
+		switch {
+		case refs.Has(row):
+			dst = appendReference(dst, number, row)
+		case n == 0:
+			dst = append(dst, '\n')
+		default:
+			dst = append(dst, lines[:n]...)
+		}
+		lines = lines[n:]
+	}
+	if len(lines) > 0 {
+		return dst, columns.ErrDamaged
+	}
+	return dst, nil
+}

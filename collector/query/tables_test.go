@@ -1,0 +1,289 @@
+package query
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/rollway/rollway/collector/columns"
+	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/collector/query/pipe"
+	"github.com/rollway/rollway/internal/disktest"
+)
+
+// columnLine is a line whose fields are in columns of numbers, times and few or many texts, with
+// exceptions.
+func columnLine(r *rand.Rand, i, style int) string {
+	var attrs []string
+	add := func(name, value string) { attrs = append(attrs, fmt.Sprintf("%q:%s", name, value)) }
+	if style&1 != 0 {
+		add("tenant", one(r, `"t1"`, `"t1"`, `"t2"`, `""`))
+	}
+	if r.IntN(5) > 0 {
+		n := r.IntN(2000) - 500
+		took := []string{fmt.Sprint(n), fmt.Sprintf("%.2f", float64(n)/100), fmt.Sprint(r.Int64N(1 << 60)), fmt.Sprintf("%d.%09d", r.IntN(100), r.IntN(1e9))}[style>>1&3]
+		if style&8 != 0 && r.IntN(20) == 0 {
+			took = one(r, "null", `"7"`, "1e2", "1.0", `"slow"`, "[7]", "{}", `{"a":1}`, "1e400")
+		}
+		add("took", took)
+	}
+	if r.IntN(5) > 0 {
+		add("user", one(r, `"a"`, `"b"`, fmt.Sprintf(`"cus_%04d"`, r.IntN(900)), fmt.Sprintf(`"cus_%04d"`, r.IntN(900))))
+	}
+	if style&16 != 0 {
+		add("user2", one(r, `"a\nb"`, `"10"`, "10", "10.0", `"\u0061"`, "true"))
+		attrs = append(attrs, one(r, `"http":{"status":200,"path":"/"}`, `"http":{"status":503}`, `"http.status":404`, `"http":7`))
+	} else {
+		add("http", fmt.Sprintf(`{"status":%d}`, 200+r.IntN(3)))
+	}
+	if style&32 != 0 && r.IntN(20) == 0 {
+		attrs = append(attrs, one(r, `"user":"a","user":"b"`, `"us\u0065r":"c"`, `"x":{"y":[{"took":1}]}`))
+	}
+	head := fmt.Sprintf(`{"time":"2026-05-28T%02d:%02d:%02d.%09dZ","level":"%s","msg":"%s","service":"%s"`, i/40%24, i%60, r.IntN(60), r.IntN(4)*250_000_000,
+		one(r, "DEBUG", "INFO", "WARN", "ERROR"), one(r, "", fmt.Sprint("job ", i, " failed"), "GET /a took 15 ms"), one(r, "pay", "ledger", "x7"))
+	if style&64 != 0 && r.IntN(3) == 0 {
+		head += one(r, `,"error":{"kind":"timeout"}`, `,"error":"plain"`, `,"error":{}`)
+	}
+	return head + `,"attrs":{` + strings.Join(attrs, ",") + "}}"
+}
+
+// tableFilter is a filter whose terms hold of many lines.
+func tableFilter(r *rand.Rand) string {
+	term := func() string {
+		return one(r, "took>0", "took=*", "user=*", "took>=-3.5 took<7e2", "took in -100..100", "took!=7", "took=7", "level>=info", "service=pay", "service!=x7", "service in (pay, x7)", "-failed", "took", "job",
+			"time>=2026-05-28T00:30:00Z", "time<2026-05-28T01:00:00Z", "not time=2026-05-28T00:10:00Z", "http.status=200", "http=*", "error.kind!=timeout", "error=*", "user~cus", "user=cus*", "user2=a", "attrs~1", "tenant=t1", "took<1e300")
+	}
+	switch r.IntN(5) {
+	case 0:
+		return ""
+	case 1:
+		return term() + " " + term()
+	case 2:
+		return "(" + term() + ") or (" + term() + ")"
+	case 3:
+		return "not (" + term() + ") " + term()
+	}
+	return term()
+}
+
+// tablePipes are random pipes that take rows of tables.
+func tablePipes(t *testing.T, r *rand.Rand) string {
+	names := []string{"time", "level", "msg", "service", "took", "user", "user2", "http.status", "http", "error.kind", "error", "attrs", "tenant"}
+	for {
+		m := &pipeMaker{Rand: r, names: names}
+		some := func(n int, add ...func()) {
+			for range n {
+				if len(m.names) > 0 {
+					one(r, add...)()
+				}
+			}
+		}
+		some(r.IntN(2), m.addParse, m.addFields)
+		some(1+r.IntN(2), m.addStats, m.addStats, m.addTop)
+		some(r.IntN(3), m.addSort, m.addLimit)
+		text := "| " + strings.Join(m.text, " | ")
+		if r.IntN(10) == 0 {
+			text = one(r, "| patterns", "| patterns by service limit 3", "| stats count(), max(level) by time(auto), user | sort -count | limit 3", "| stats count(took), uniq(user) by time(auto)")
+		}
+		if _, p, err := parsePiped(text, testNow); err == nil && !p.Lines && p.Tables() {
+			return text
+		}
+	}
+}
+
+// TestTables compares what pipes make of rows of tables with what they make of lines, of blocks of
+// several tenants whose lines take turns.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	const seed = 20261129
+	rows, lines := 0, 0
+	enc, err := columns.NewEncoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range uint64(80) {
+		r := rand.New(rand.NewPCG(seed, round))
+		style, n := r.IntN(128), 70+r.IntN(300)
+		texts, blocks := make([][]byte, n), make([][]byte, 1+r.IntN(3))
+		in := make([]int, n)
+		for i := range texts {
+			line := columnLine(r, i, style)
+			switch {
+			case style&32 != 0 && r.IntN(30) == 0:
+				line = one(r, randomLine(r, i), string(nestedLine(r)), string(genLine(r)), "", "no object")
+			}
+			texts[i], in[i] = []byte(strings.TrimSuffix(line, "\n")+"\n"), r.IntN(len(blocks))
+			blocks[in[i]] = append(blocks[in[i]], texts[i]...)
+		}
+		f := found{tables: new(tables)}
+		for range 20 {
+			expr := tableFilter(r) + tablePipes(t, r)
+			q, p, err := parsePiped(expr, testNow)
+			if err != nil {
+				t.Fatal(expr, err)
+			}
+			if style&1 != 0 && r.IntN(3) == 0 {
+				q.tenant = new(string)
+				*q.tenant = one(r, "t1", "t2", "")
+			}
+			l := newLens(q, &f)
+			f.tables.begin = true
+			parts := make([][]byte, len(blocks))
+			for i, text := range blocks {
+				if parts[i], err = l.unpack(nil, enc.Append(nil, text), len(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var frame []byte
+			for _, block := range in {
+				n := bytes.IndexByte(parts[block], '\n') + 1
+				if n == 0 { // no line of the block matches
+					frame = append(frame, '\n')
+					continue
+				}
+				frame = append(frame, parts[block][:n]...)
+				parts[block] = parts[block][n:]
+			}
+			end := uint64(1 + r.IntN(n))
+			before := f
+			got := runBy(t, p, func(run *pipe.Run) {
+				emit := func(_ uint64, line []byte) (more bool, err error) {
+					if table, row := f.tables.find(line); table != nil {
+						rows++
+						return run.Row(&table.Table, row)
+					}
+					lines++
+					return run.Line(line)
+				}
+				if _, err := q.findIn(journal.Frame{Records: n, Lines: frame}, end, &f, emit, func() error { return nil }); err != nil {
+					t.Fatal(err)
+				}
+			})
+			matched := uint64(0)
+			want := runBy(t, p, func(run *pipe.Run) {
+				for _, line := range texts[:end] {
+					if len(line) > 1 && q.owns(line) && q.Match(line) {
+						matched++
+						if _, err := run.Line(line); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			})
+			if got != want || f.matched-before.matched != matched || f.scanned-before.scanned != end {
+				t.Fatalf("seed %d, round %d: %s\n%d matched of %d, want %d of %d; got\n%.3000swant\n%.3000s", seed, round, expr, f.matched-before.matched, f.scanned-before.scanned, matched, end, got, want)
+			}
+		}
+	}
+	if rows < 30_000 || lines < 5_000 {
+		t.Errorf("%d rows, %d lines: the generator proves little", rows, lines)
+	}
+}
+
+// runBy returns what pipes give of what feed gives them.
+func runBy(t *testing.T, p *pipe.Pipeline, feed func(*pipe.Run)) string {
+	t.Helper()
+	var out []byte
+	run := p.Start(pipe.Env{
+		Out:   func(r *pipe.Row) error { out = appendRow(out, p.Columns, r); return nil },
+		Take:  func(int) error { return nil },
+		Check: func() error { return nil },
+	})
+	feed(run)
+	if err := run.End(); err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// TestTablesOfAJournal asks over packed segments, of one tenant and of several.
+func TestTablesOfAJournal(t *testing.T) {
+	t.Parallel()
+	for _, style := range []int{0, 1} {
+		r := rand.New(rand.NewPCG(20261130, uint64(style)))
+		s := openStore(t, journal.Options{Disk: disktest.NewMem(), SegmentBytes: 100_000, Pack: true})
+		var all []string
+		for i := range 3000 {
+			all = append(all, columnLine(r, i, style))
+			s.add(t, all[i])
+		}
+		waitFor(t, "packing", func() bool { return s.Stats().PackedSegments >= uint64(s.Stats().Segments-1) })
+		_, base := serve(t, s, Options{})
+		references := 0
+		for range 30 {
+			expr := tableFilter(r) + tablePipes(t, r)
+			q, p, err := parsePiped(expr, testNow)
+			if err != nil {
+				t.Fatal(expr, err)
+			}
+			references += s.refers(t, q)
+			want := runBy(t, p, func(run *pipe.Run) {
+				for _, line := range all {
+					if line := []byte(line + "\n"); q.Match(line) {
+						if _, err := run.Line(line); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			})
+			if resp, body, err := ask(t, base, "q", expr); err != nil || resp.StatusCode != 200 || body != want {
+				t.Fatalf("%s: %s, %v; got\n%.2000swant\n%.2000s", expr, resp.Status, err, body, want)
+			}
+		}
+		if references < 20_000 {
+			t.Errorf("%d references: that proves little", references)
+		}
+	}
+}
+
+// refers returns how many references a reader gives of all lines.
+func (s *store) refers(t *testing.T, q *Query) (n int) {
+	reader := s.NewReader(0)
+	defer reader.Close()
+	f := &found{tables: new(tables)}
+	q.configure(reader, f)
+	for {
+		f.tables.begin = true
+		frame, ok, err := reader.TryNext()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			return n
+		}
+		for line := range bytes.Lines(frame.Lines) {
+			if table, _ := f.tables.find(line); table != nil {
+				n++
+			}
+		}
+	}
+}
+
+// A line that is like a reference is none if there is no such row.
+func TestForgedReferences(t *testing.T) {
+	t.Parallel()
+	f := found{tables: new(tables)}
+	q, _, err := parsePiped("| stats count() by n", testNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := []byte(strings.Repeat(`{"attrs":{"n":7}}`+"\n", 100))
+	enc, err := columns.NewEncoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.tables.begin = true
+	if _, err := newLens(q, &f).unpack(nil, enc.Append(nil, lines), len(lines)); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100_000 {
+		line := appendReference(nil, r.IntN(3), r.IntN(1<<r.IntN(28)))
+		line[r.IntN(len(line))] ^= byte(r.IntN(2) << r.IntN(8))
+		if table, row := f.tables.find(line); table != nil && (table != f.tables.list[0] || row >= 100) {
+			t.Fatalf("%q is row %d", line, row)
+		}
+	}
+}
