@@ -228,8 +228,18 @@ func (f *Footer) parse(b []byte, end int64) bool {
 	}
 	f.Sections, f.Marks, f.Counts = make([]Section, n.Sections), make([]Mark, n.Marks), make([]Count, n.Counts)
 	read(f.Sections)
-	read(f.Marks)
-	read(f.Counts)
+	// They are many, and package binary takes several times as long.
+	le := binary.LittleEndian
+	for i := range f.Marks {
+		m := b[i*markSize:]
+		f.Marks[i] = Mark{First: le.Uint64(m), Pos: int64(le.Uint64(m[8:])), Records: le.Uint32(m[16:]), MinTime: int64(le.Uint64(m[24:])), MaxTime: int64(le.Uint64(m[32:]))}
+	}
+	b = b[len(f.Marks)*markSize:]
+	for i := range f.Counts {
+		c := b[i*countSize:]
+		f.Counts[i] = Count{Step: int64(le.Uint64(c)), Level: int32(le.Uint32(c[8:])), Records: le.Uint32(c[12:])}
+	}
+	b = b[len(f.Counts)*countSize:]
 	for _, s := range f.Sections {
 		if s.Pos < HeaderSize || s.Len < 0 || s.Pos > end || s.Len > end-s.Pos {
 			return false
