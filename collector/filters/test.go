@@ -88,7 +88,7 @@ func Excluded(section io.ReaderAt, size int64, t *Test) (Frames, error) {
 	var out Frames
 	for i := range groups {
 		g := &groups[i]
-		pass, err := g.pass(t)
+		pass, err := g.pass(t, ^uint64(0))
 		if err != nil {
 			return nil, err
 		}
@@ -201,21 +201,22 @@ func (r *reader) group(section io.ReaderAt) group {
 	return g
 }
 
-// pass returns which frames pass t, a bit for each.
-func (g *group) pass(t *Test) (uint64, error) {
-	pass := ^uint64(0)
+// pass returns which of the frames in from pass t, a bit for each.
+func (g *group) pass(t *Test, from uint64) (pass uint64, err error) {
 	if t.any {
-		pass = 0
-	}
-	for _, of := range t.of {
-		p, err := g.pass(of)
-		if err != nil {
-			return 0, err
-		}
-		if t.any {
+		for _, of := range t.of {
+			p, err := g.pass(of, from&^pass)
+			if err != nil {
+				return 0, err
+			}
 			pass |= p
-		} else {
-			pass &= p
+		}
+		return pass, nil
+	}
+	pass = from
+	for _, of := range t.of {
+		if pass, err = g.pass(of, pass); err != nil {
+			return 0, err
 		}
 	}
 	for _, row := range t.rows {

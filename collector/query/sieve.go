@@ -32,18 +32,19 @@ func (t *term) filter() *filters.Test {
 		}
 		return filters.Any(members...)
 	}
+	if t.op == opEqual && !t.isTime && !t.isLevel && !t.fold && t.pattern == nil {
+		if is := filters.Value(t.text); is != nil {
+			return is
+		}
+	}
 	var texts []*filters.Test
 	for _, text := range t.literals() {
 		texts = append(texts, filters.Text(text))
 	}
-	var has, is *filters.Test
-	if len(texts) > 0 {
-		has = filters.Any(texts...)
+	if len(texts) == 0 {
+		return nil
 	}
-	if t.op == opEqual && !t.isTime && !t.isLevel && !t.fold && t.pattern == nil {
-		is = filters.Value(t.text)
-	}
-	return filters.All(is, has)
+	return filters.Any(texts...)
 }
 
 // A sieve knows which frames of one segment cannot match. Its zero value knows none.
