@@ -88,6 +88,9 @@ func collision(n int) string {
 func TestRedteamBombs(t *testing.T) {
 	at := testkit.Rounds(t, testkit.Redteam, 2, 8)
 	every := testkit.Rounds(t, testkit.Redteam, 11, 3)
+	if testkit.Race(t, "unpacking takes ten times as long: it has fewer bombs") {
+		every *= 5
+	}
 	a := newTarget(t, "").ready()
 	type bomb struct{ name, path, kind, coding, body string }
 	var bombs []bomb
@@ -298,6 +301,9 @@ func TestRedteamPaths(t *testing.T) {
 // forward, faster than they are read.
 func TestRedteamFloods(t *testing.T) {
 	how := time.Duration(testkit.Rounds(t, testkit.Redteam, 300, 3000)) * time.Millisecond
+	if testkit.Race(t, "what is sent is worked off for minutes: it floods for a shorter time") {
+		how /= 6
+	}
 	a := newTarget(t, "listen_tcp: \"127.0.0.1:0\"\nlisten_syslog: \"udp://127.0.0.1:0 tcp://127.0.0.1:0\"\nlisten_forward: \"tcp://127.0.0.1:0\"\n").ready()
 	junk := [][]byte{
 		[]byte("<13>1 2026-11-22T04:30:00Z h a - - - junk"), make([]byte, 60<<10), []byte("<999999>"), []byte("<13>" + strings.Repeat("[a b=\"c\"]", 6000)), {}, []byte("\xef\xbb\xbf<13>x"), []byte(strings.Repeat("<13>x\n", 9000)),
