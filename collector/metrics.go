@@ -235,6 +235,8 @@ func (s *Stats) table() promtext.Table {
 		promtext.Counter("journal_full_total", "Batches refused as the journal or its disk is full.", s.Journal.Full),
 		promtext.Counter("journal_write_errors_total", "Batches refused for another error of the disk.", s.Journal.WriteErrors),
 		promtext.Counter("journal_sync_errors_total", "Calls of fdatasync that failed.", s.Journal.SyncErrors),
+		promtext.Gauge("journal_unpacked_segments", "Full segments that wait to be packed.", s.Journal.Waiting),
+		promtext.Gauge("journal_unpacked_bytes", "Bytes of those segments.", s.Journal.Unpacked),
 		promtext.Counter("journal_packed_segments_total", "Segments packed with zstd.", s.Journal.PackedSegments),
 		promtext.Counter("journal_packed_from_bytes_total", "Bytes of those segments before.", s.Journal.PackedFrom),
 		promtext.Counter("journal_packed_to_bytes_total", "Bytes of those segments afterwards.", s.Journal.PackedTo),

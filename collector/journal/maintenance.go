@@ -101,13 +101,21 @@ func (j *Journal) overLocked() bool {
 	if r == 0 || j.total <= r || !j.o.Pack {
 		return r > 0 && j.total > r
 	}
-	waiting := int64(0)
+	_, waiting := j.waitingLocked()
+	return j.total-min(waiting, r) > r
+}
+
+// waitingLocked returns how many full segments wait to be packed, and the bytes of their files.
+func (j *Journal) waitingLocked() (n int, bytes int64) {
+	if !j.o.Pack {
+		return 0, 0
+	}
 	for i := len(j.segs) - 1; i >= 0 && !j.segs[i].packed; i-- {
 		if s := j.segs[i]; s.retired && !s.unpackable {
-			waiting += s.bytesLocked()
+			n, bytes = n+1, bytes+s.bytesLocked()
 		}
 	}
-	return j.total-min(waiting, r) > r
+	return n, bytes
 }
 
 // removeOldestLocked removes s, the oldest segment, if it may be removed. The caller holds

@@ -16,8 +16,12 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// turn is the least time of work between two pauses: about that of a mebibyte.
-const turn = 5 * time.Millisecond
+const (
+	// turn is the least time of work between two pauses: about that of a mebibyte.
+	turn = 5 * time.Millisecond
+	// mostWaiting is how many full segments may wait to be packed before that is done without pauses.
+	mostWaiting = 4
+)
 
 // errNotSmaller leaves a segment as it is.
 var errNotSmaller = errors.New("packed, it would not be smaller")
@@ -177,7 +181,7 @@ type packBlock struct {
 }
 
 // rewrite makes a new durable file of the records of s, as p has them, from the frames of
-// src. It takes at most half of a processor.
+// src, in turns.
 func (j *Journal) rewrite(s *segment, src disk.File, path string, p *packer) (err error) {
 	var w walker
 	w.Open(src, j.path(s.first, extSealed), s.size)
@@ -236,7 +240,8 @@ func (j *Journal) rewrite(s *segment, src disk.File, path string, p *packer) (er
 }
 
 // takeTurns returns a function to be called between the steps of a work. It pauses now and
-// then for as long as they took, so that the work takes at most half of a processor.
+// then for as long as they took, so that the work takes at most half of a processor, unless too
+// many segments wait.
 func (j *Journal) takeTurns() func() error {
 	begin := time.Now()
 	return func() error {
@@ -244,6 +249,11 @@ func (j *Journal) takeTurns() func() error {
 		if took < turn {
 			return nil
 		}
+		j.mu.Lock()
+		if waiting, _ := j.waitingLocked(); waiting > mostWaiting {
+			took = 0
+		}
+		j.mu.Unlock()
 		err := j.pause(took)
 		begin = time.Now()
 		return err

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rollway/rollway/collector/columns"
@@ -277,6 +279,44 @@ func FuzzUnpack(f *testing.F) {
 		}
 		if out, err := unpack(nil, payload, codec, unpacked, new(columns.Block)); err == nil && len(out) != unpacked {
 			t.Fatalf("%d bytes instead of %d", len(out), unpacked)
+		}
+	})
+}
+
+// Packing pauses for as long as it works, unless more than mostWaiting segments wait for it.
+func TestPackingTakesTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &Journal{o: Options{Pack: true}, stop: make(chan struct{})}
+		for n := range mostWaiting + 3 {
+			if waiting, bytes := j.waitingLocked(); waiting != n || bytes != int64(10*n) {
+				t.Fatalf("%d of %d segments wait, with %d bytes", waiting, n, bytes)
+			}
+			rest := j.takeTurns()
+			for _, took := range []time.Duration{turn - 1, turn, 3 * turn} {
+				time.Sleep(took)
+				want := took
+				if took < turn || n > mostWaiting {
+					want = 0
+				}
+				begin := time.Now()
+				if err := rest(); err != nil || time.Since(begin) != want {
+					t.Errorf("after %v with %d segments waiting it pauses %v, %v", took, n, time.Since(begin), err)
+				}
+				if took < turn {
+					rest = j.takeTurns()
+				}
+			}
+			j.segs = append(j.segs, &segment{retired: true, size: 10})
+		}
+		j.segs[0].unpackable, j.segs[1].packed = true, true
+		if waiting, _ := j.waitingLocked(); waiting != mostWaiting+1 {
+			t.Errorf("%d wait", waiting)
+		}
+		close(j.stop)
+		rest := j.takeTurns()
+		time.Sleep(turn)
+		if err := rest(); err != os.ErrClosed {
+			t.Error(err)
 		}
 	})
 }

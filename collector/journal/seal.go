@@ -218,7 +218,7 @@ func readKeys(f disk.File, foot *recordlog.Footer) ([]keyed, error) {
 }
 
 // writeFooter reads the frames of f, a segment of that size, and writes and syncs its
-// footer, whose length it returns. It takes at most half of a processor until pause fails.
+// footer, whose length it returns. It does so in turns until the journal is closing.
 func (j *Journal) writeFooter(f disk.File, path string, id, first uint64, size int64, keys []keyed, written time.Time) (n int64, err error) {
 	var w walker
 	w.Open(f, path, size)

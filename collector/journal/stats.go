@@ -9,6 +9,8 @@ type Stats struct {
 	Synced   uint64 // all kept records below are durable, but those whose fsync failed
 	Segments int    // files
 	Bytes    int64  // in those files
+	Waiting  int    // full segments that wait to be packed
+	Unpacked int64  // bytes of those
 	Readers  int    // open
 	Keys     int    // remembered
 
@@ -48,6 +50,7 @@ func (j *Journal) Stats() Stats {
 	st := j.counters.Stats
 	st.First, st.Next = j.firstLocked(), j.next
 	st.Segments, st.Bytes = len(j.segs), j.total
+	st.Waiting, st.Unpacked = j.waitingLocked()
 	j.keys.expire(j.keyTime())
 	st.Keys = j.keys.n
 	st.Synced = j.next
