@@ -313,6 +313,7 @@ func TestPackingTakesTurns(t *testing.T) {
 			t.Errorf("%d wait", waiting)
 		}
 		close(j.stop)
+		j.segs = nil
 		rest := j.takeTurns()
 		time.Sleep(turn)
 		if err := rest(); err != os.ErrClosed {
