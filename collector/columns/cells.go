@@ -22,20 +22,24 @@ type Cells struct {
 	Kind   Kind
 	Ints   []int64 // of each value
 	Digits int
-	rows   []int32 // of each row, its value; -1: it has none
+	all    bool    // each row has a value, in their order
+	rows   []int32 // else: of each row, its value; -1: it has none
 	values *values
 }
 
 // At returns the number of the value of a row; -1: it has none.
 func (c *Cells) At(row int) int {
-	if row >= len(c.rows) {
-		return -1
+	switch {
+	case c.all:
+		return row
+	case row < len(c.rows):
+		return int(c.rows[row])
 	}
-	return int(c.rows[row])
+	return -1
 }
 
 // Some reports whether a row may have a value.
-func (c *Cells) Some() bool { return len(c.rows) > 0 }
+func (c *Cells) Some() bool { return c.all || len(c.rows) > 0 }
 
 // Reset leaves no row a value.
 func (c *Cells) Reset() { *c = Cells{rows: c.rows[:0]} }
@@ -59,8 +63,19 @@ func (b *Block) Cells(column int, to *Cells) error {
 	}
 	to.values = &c.values
 	to.Kind, to.Ints, to.Digits = c.values.kind()
-	to.rows = slices.Grow(to.rows[:0], len(b.rows))[:len(b.rows)]
-	has, next := b.having(column), int32(0)
+	has := b.having(column)
+	if to.all = true; c.n == len(b.rows) {
+		for i := range b.shapes {
+			to.all = to.all && (has[i] || b.shapes[i].lines == 0)
+		}
+	} else {
+		to.all = false
+	}
+	if to.rows = to.rows[:0]; to.all {
+		return nil
+	}
+	to.rows = slices.Grow(to.rows, len(b.rows))[:len(b.rows)]
+	next := int32(0)
 	for i, shape := range b.rows {
 		to.rows[i] = -1
 		if has[shape] {
@@ -86,12 +101,6 @@ func (v *values) kind() (_ Kind, ints []int64, digits int) {
 		return Numbers, v.ints, v.digits
 	case formTimes:
 		return Times, v.ints, 0
-	case formTexts:
-		if t := v.texts; t.whole == 0 && len(t.pieces) == 2 && len(t.variables[1]) == 1 { // they differ in one place
-			if _, ints, _ := t.variables[1][0].kind(); ints != nil {
-				return Indexes, ints, 0
-			}
-		}
 	}
 	return Texts, nil, 0
 }

@@ -2,9 +2,9 @@ package columns
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -65,8 +65,13 @@ type Block struct {
 	paths   []string // of the columns
 	streams [][]byte // memory of streams
 	used    int
-	has     []bool // see having
+	memory  []int64 // of integers, what is left
+	most    []int64 // all of it
+	has     []bool  // see having
 	bad     bool
+
+	known     map[string]*knownShape
+	knownSize int // of their texts and paths
 }
 
 type shape struct {
@@ -100,7 +105,6 @@ type values struct {
 type texts struct {
 	templates []int64    // of each value
 	rank      []int      // of each value, among those with its template
-	whole     int        // how many have template 0
 	pieces    [][][]byte // of each template
 	variables [][]values // of each template and hole
 }
@@ -191,7 +195,10 @@ func (b *Block) Open(block []byte, size int) error {
 		return ErrDamaged
 	}
 	block = block[1:]
-	b.size, b.budget, b.values, b.bad, b.used = size, streamLimit(size), 3*size, false, 0
+	if len(b.most) > maxMemory {
+		b.most = nil
+	}
+	b.size, b.budget, b.values, b.bad, b.used, b.memory = size, streamLimit(size), 3*size, false, 0, b.most
 	r := reader{b: b, head: block}
 	n, packed := r.number(b.budget), r.bytes(r.number(len(block)))
 	if b.bad {
@@ -236,13 +243,21 @@ func (b *Block) Open(block []byte, size int) error {
 	return nil
 }
 
+// A knownShape is what the text of a shape means.
+type knownShape struct {
+	pieces [][]byte
+	paths  []string // of its holes
+	size   int      // of the paths
+}
+
 // shape reads a shape. paths has the columns by their paths, and gets new ones.
 func (b *Block) shape(text []byte, paths map[string]int) (s shape) {
-	of, ok := appendPaths(nil, text, b.budget)
-	if !ok {
+	k := b.knownShape(text)
+	if k == nil || k.size > b.budget {
 		return s // an encoder uses it for no line
 	}
-	for _, p := range of {
+	s.holes = make([]int, 0, len(k.paths))
+	for _, p := range k.paths {
 		c, known := paths[p]
 		if !known {
 			c = len(paths)
@@ -252,231 +267,29 @@ func (b *Block) shape(text []byte, paths map[string]int) (s shape) {
 		}
 		s.holes = append(s.holes, c)
 	}
-	s.pieces = bytes.Split(text, []byte{hole})
+	s.pieces = k.pieces
 	if len(s.pieces) != len(s.holes)+1 {
 		b.bad = true
 	}
 	return s
 }
 
-// A reader reads the head of a column. What does not fit sets bad of the block.
-type reader struct {
-	b     *Block
-	head  []byte
-	chunk int
-}
-
-func (r *reader) fail() { r.b.bad, r.head = true, nil }
-
-// number reads a number of at most limit.
-func (r *reader) number(limit int) int {
-	v, n := binary.Uvarint(r.head)
-	if n <= 0 || v > uint64(limit) {
-		r.fail()
-		return 0
+// knownShape returns what the text of a shape means, which it remembers: blocks that follow each
+// other have shapes in common. It returns nil for a shape that is not valid.
+func (b *Block) knownShape(text []byte) *knownShape {
+	if k := b.known[string(text)]; k != nil {
+		return k
 	}
-	r.head = r.head[n:]
-	return int(v)
-}
-
-func (r *reader) signed() int64 {
-	v, n := binary.Varint(r.head)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.head = r.head[n:]
-	return v
-}
-
-func (r *reader) bytes(n int) []byte {
-	if n > len(r.head) {
-		r.fail()
+	const most = 64 << 10 // bytes
+	paths, ok := appendPaths(nil, text, b.budget)
+	if !ok {
 		return nil
 	}
-	out := r.head[:n:n]
-	r.head = r.head[n:]
-	return out
-}
-
-func (r *reader) byte() byte {
-	if b := r.bytes(1); b != nil {
-		return b[0]
+	text = bytes.Clone(text)
+	k := &knownShape{pieces: bytes.Split(text, []byte{hole}), paths: paths, size: len(strings.Join(paths, ""))}
+	if b.knownSize += len(text) + k.size; b.known == nil || b.knownSize > most {
+		b.known, b.knownSize = make(map[string]*knownShape), 0
 	}
-	return 0
-}
-
-// stream reads a stream. Its bytes are valid until the next block.
-func (r *reader) stream() []byte {
-	n := r.number(2*r.b.budget + 1)
-	size := n >> 1
-	if r.b.budget -= size; r.b.budget < 0 {
-		r.fail()
-	}
-	if n&1 == 0 {
-		return r.bytes(size)
-	}
-	stored := r.number(len(r.b.chunks) - r.chunk)
-	if r.b.bad {
-		return nil
-	}
-	packed := r.b.chunks[r.chunk : r.chunk+stored]
-	r.chunk += stored
-	if stored == size && !r.b.Own {
-		return packed
-	}
-	if r.b.used == len(r.b.streams) {
-		r.b.streams = append(r.b.streams, nil)
-	}
-	out, err := appendStored(r.b.streams[r.b.used][:0], packed, size)
-	r.b.streams[r.b.used] = out
-	r.b.used++
-	if err != nil {
-		r.fail()
-		return nil
-	}
-	return out
-}
-
-// ints reads n integers.
-func (r *reader) ints(n int) []int64 {
-	if n == 0 {
-		return []int64{}
-	}
-	flags := r.byte()
-	width, delta, scale := int(flags&15), flags&16 != 0, int(flags>>5)
-	least, first := r.signed(), int64(0)
-	if delta {
-		first = r.signed()
-		n--
-	}
-	if width > 8 || scale > 3 || r.b.bad {
-		r.fail()
-		return nil
-	}
-	out := make([]int64, n, n+1)
-	for w := range width {
-		plane := r.stream()
-		if len(plane) != n {
-			r.fail()
-			return nil
-		}
-		for i, c := range plane {
-			out[i] |= int64(c) << (8 * w)
-		}
-	}
-	for i := range out {
-		out[i] += least
-	}
-	if delta {
-		out = slices.Insert(out, 0, first)
-		for i := 1; i < len(out); i++ {
-			out[i] += out[i-1]
-		}
-	}
-	for range scale {
-		for i := range out {
-			out[i] *= 1000
-		}
-	}
-	return out
-}
-
-// strings reads n strings.
-func (r *reader) strings(n int) (v values) {
-	ends := r.ints(n)
-	v.text = r.stream()
-	v.ends = make([]int, len(ends))
-	end := 0
-	for i, size := range ends {
-		if size < 0 || size > int64(len(v.text)-end) {
-			r.fail()
-			return values{}
-		}
-		end += int(size)
-		v.ends[i] = end
-	}
-	if end != len(v.text) {
-		r.fail()
-	}
-	return v
-}
-
-// column reads a column of n values. Only with whole may they be texts.
-func (r *reader) column(n int, whole bool) (v values) {
-	form := r.byte()
-	if r.b.values -= n; r.b.values < 0 || form == formTexts && !whole {
-		r.fail()
-	}
-	if n == 0 || r.b.bad {
-		return v
-	}
-	switch form {
-	case formConstant:
-		v.text = r.bytes(r.number(len(r.head)))
-		v.ends = []int{len(v.text)}
-	case formStrings:
-		v = r.strings(n)
-	case formDictionary:
-		distinct := r.number(n)
-		v = r.strings(distinct)
-		if v.indexes = r.ints(n); r.outside(v.indexes, distinct) {
-			r.fail()
-		}
-	case formDecimal, formDigits:
-		if v.digits = int(r.byte()); v.digits > maxDigits {
-			r.fail()
-		}
-		v.ints = r.ints(n)
-	case formTimes:
-		v.ints = r.ints(n)
-	case formHex:
-		v.digits = int(r.byte())
-		if v.text = r.stream(); v.digits == 0 || v.digits%2 != 0 || len(v.text) != n*v.digits/2 {
-			r.fail()
-		}
-	case formTexts:
-		v.texts = r.texts(n)
-	default:
-		r.fail()
-	}
-	v.form = form
-	return v
-}
-
-// outside reports whether an index is not below limit.
-func (r *reader) outside(indexes []int64, limit int) bool {
-	for _, i := range indexes {
-		if uint64(i) >= uint64(limit) {
-			return true
-		}
-	}
-	return false
-}
-
-// texts reads n texts.
-func (r *reader) texts(n int) *texts {
-	kept := r.number(n)
-	templates := r.strings(kept)
-	t := &texts{templates: r.ints(n), rank: make([]int, n), pieces: make([][][]byte, kept+1), variables: make([][]values, kept+1)}
-	if r.outside(t.templates, kept+1) || r.b.bad {
-		r.fail()
-		return t
-	}
-	counts := make([]int, kept+1)
-	for i, template := range t.templates {
-		t.rank[i] = counts[template]
-		counts[template]++
-	}
-	t.whole = counts[0]
-	t.variables[0] = []values{r.column(t.whole, false)}
-	for i := 1; i <= kept; i++ {
-		t.pieces[i] = bytes.Split(templates.string(i-1), []byte{hole})
-		for range t.pieces[i][1:] {
-			if t.variables[i] = append(t.variables[i], r.column(counts[i], false)); r.b.bad {
-				return t
-			}
-		}
-	}
-	return t
+	b.known[string(text)] = k
+	return k
 }

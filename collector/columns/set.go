@@ -8,7 +8,7 @@ import (
 // A Set numbers different byte strings, from 0 on, in the order in which they come. Its zero value
 // is empty.
 type Set struct {
-	slots  []uint32 // index plus 1 of the string with this hash; a power of two of them
+	slots  []uint64 // a power of two of them: index plus 1 of a string, and the upper half of its hash
 	hashes []uint64
 	ends   []int // in text
 	text   []byte
@@ -35,33 +35,40 @@ func (s *Set) At(i int) []byte {
 }
 
 // Add returns the number of b.
-func (s *Set) Add(b []byte) int {
+func (s *Set) Add(b []byte) int { return s.add(b, maphash.Bytes(seed, b)) }
+
+// AddFrom returns the number of string i of another set.
+func (s *Set) AddFrom(other *Set, i int) int { return s.add(other.At(i), other.hashes[i]) }
+
+const upperHalf = 0xffffffff << 32
+
+func (s *Set) add(b []byte, hash uint64) int {
 	if len(s.ends)*2 >= len(s.slots) {
 		s.grow()
 	}
-	hash := maphash.Bytes(seed, b)
 	mask := uint64(len(s.slots) - 1)
 	for at := hash & mask; ; at = (at + 1) & mask {
-		switch i := int(s.slots[at]) - 1; {
-		case i < 0:
+		slot := s.slots[at]
+		if slot == 0 {
 			s.text = append(s.text, b...)
 			s.ends, s.hashes = append(s.ends, len(s.text)), append(s.hashes, hash)
-			s.slots[at] = uint32(len(s.ends))
+			s.slots[at] = hash&upperHalf | uint64(len(s.ends))
 			return len(s.ends) - 1
-		case s.hashes[i] == hash && bytes.Equal(s.At(i), b):
+		}
+		if i := int(uint32(slot)) - 1; slot&upperHalf == hash&upperHalf && bytes.Equal(s.At(i), b) {
 			return i
 		}
 	}
 }
 
 func (s *Set) grow() {
-	s.slots = make([]uint32, max(64, 2*len(s.slots)))
+	s.slots = make([]uint64, max(64, 2*len(s.slots)))
 	mask := uint64(len(s.slots) - 1)
 	for i, hash := range s.hashes {
 		at := hash & mask
 		for s.slots[at] != 0 {
 			at = (at + 1) & mask
 		}
-		s.slots[at] = uint32(i + 1)
+		s.slots[at] = hash&upperHalf | uint64(i+1)
 	}
 }

@@ -30,6 +30,7 @@ type found struct {
 	few      bool          // lines are wanted: the search begins with one worker
 
 	tables *tables // of the frame that was read last; nil: lines are wanted
+	batch  *batch  // what emit gets, instead of a line; nil: a line
 
 	p    *admission.Principal // who pays for workers; nil: nobody
 	at   *admission.Turn      // to look at lines; nil: nobody else has to
@@ -184,15 +185,27 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 				return false, err
 			}
 		}
+		if f.batch = f.tables.references(lines, end-offset, tickBytes-looked); f.batch != nil {
+			n := f.batch.bytes
+			offset += uint64(f.batch.lines)
+			f.scanned += uint64(f.batch.lines)
+			f.matched += uint64(len(f.batch.rows))
+			f.own, f.after = offset, offset
+			if more, err := emit(offset-1, lines[:n]); err != nil || !more {
+				return false, err
+			}
+			looked += f.batch.lines + len(f.batch.rows)*f.batch.table.average
+			lines = lines[n:]
+			continue
+		}
 		n := bytes.IndexByte(lines, '\n') + 1
 		if n == 0 {
 			n = len(lines)
 		}
 		f.scanned++
-		row, _ := f.tables.find(lines[:n])
-		if row != nil || n > 1 && q.owns(lines[:n]) {
+		if n > 1 && q.owns(lines[:n]) {
 			f.own = offset + 1
-			matches := row != nil || q.match(lines[:n], f.rest)
+			matches := q.match(lines[:n], f.rest)
 			if f.quit {
 				return false, errStopped
 			}

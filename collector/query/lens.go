@@ -23,11 +23,14 @@ type lens struct {
 	f     *found        // whose turn it is to unpack and look; nil: nobody else has to
 	held  int           // values that were looked at
 
-	// For f.tables.
+	// For tables.
+	tables *tables // nil: none
 	query  *Query
-	fields []field          // in tables
-	exact  bool             // times are compared, too
-	shapes map[string][]int // see holes
+	fields []field                // in tables
+	exact  bool                   // times are compared, too
+	doubt  bool                   // a term may hold for a row of which that is not sure
+	found  map[*term]columns.Rows // rows of the block for which a term holds, if there was no doubt of any
+	shapes map[string][]int       // see holes
 	ranges map[termDigits]columns.Range
 	shape  []byte // memory
 	lines  []byte // memory
@@ -81,7 +84,11 @@ func (l *lens) unpack(dst, block []byte, size int) ([]byte, error) {
 	}
 	b, t := &l.own, (*rowTable)(nil)
 	if l.f != nil && l.f.tables != nil {
-		if t = l.f.tables.next(); t != nil {
+		if l.tables = l.f.tables; l.found == nil {
+			l.found = make(map[*term]columns.Rows)
+		}
+		clear(l.found)
+		if t = l.tables.next(); t != nil {
 			b, t.block.Pause = &t.block, l.own.Pause
 		}
 	}
@@ -100,7 +107,7 @@ func (l *lens) unpack(dst, block []byte, size int) ([]byte, error) {
 		}
 	}
 	if t != nil {
-		refs, err := l.tabulate(t, rows)
+		refs, err := l.tabulate(t, rows, size)
 		if err != nil {
 			return dst, err
 		}
@@ -139,8 +146,7 @@ func (l *lens) rows(n *node, negated bool) (columns.Rows, error) {
 	case n.kind == nodeNot:
 		return l.rows(n.kids[0], !negated)
 	case n.kind == nodeTerm:
-		out := l.block.Rows()
-		err := l.block.Find(out, l.matcher(n.term, negated))
+		out, err := l.find(n.term, negated)
 		if negated {
 			out.Invert(l.block)
 		}
@@ -171,6 +177,22 @@ func (l *lens) rows(n *node, negated bool) (columns.Rows, error) {
 	return out, nil
 }
 
+// find returns the rows for which t may hold or, with sure, for which it holds.
+func (l *lens) find(t *term, sure bool) (columns.Rows, error) {
+	if found, ok := l.found[t]; ok {
+		return slices.Clone(found), nil
+	}
+	out := l.block.Rows()
+	l.doubt = false
+	if err := l.block.Find(out, l.matcher(t, sure)); err != nil {
+		return nil, err
+	}
+	if l.tables != nil && !l.doubt {
+		l.found[t] = slices.Clone(out)
+	}
+	return out, nil
+}
+
 // matcher returns what to look for in a column, by its path: values for which t may hold,
 // or, with sure, values for which it holds.
 func (l *lens) matcher(t *term, sure bool) func(path string) *columns.Matcher {
@@ -185,7 +207,9 @@ func (l *lens) matcher(t *term, sure bool) func(path string) *columns.Matcher {
 		here.Numbers = func(digits int) columns.Range { return l.numbers(t, digits) }
 	}
 	return func(path string) *columns.Matcher {
-		switch p := t.place(dotted(path)); {
+		p := t.place(dotted(path))
+		l.doubt = l.doubt || p != elsewhere && (path == "" || p == aboveField || p == belowField && (t.field.path != "" || t.op > opPresent && t.op != opContains))
+		switch {
 		case p == elsewhere, sure && (path == "" || p == aboveField):
 			return nil
 		case sure && p == belowField && t.field.path != "": // or it has a key with a point
@@ -237,6 +261,7 @@ func (l *lens) holds(t *term, value []byte, sure bool) bool {
 		return false
 	}
 	if isNested(value) || bytes.IndexByte(value, '\\') >= 0 {
+		l.doubt = true
 		return !sure
 	}
 	isString := len(value) > 1 && value[0] == '"'

@@ -81,6 +81,9 @@ func (a *API) fold(ctx context.Context, out *rows, req request) error {
 	s := a.newScan(req.query, out.from, out.end, false, &out.found)
 	s.most, s.early = foldBytes, flushEvery
 	s.fresh = func(p *part) {
+		if p.bytes = 0; p.run != nil && p.run.Reset() {
+			return
+		}
 		p.run = req.pipes.Start(pipe.Env{
 			Out:   func(*pipe.Row) error { return nil },
 			Take:  func(n int) error { p.bytes += n; return nil },
@@ -88,14 +91,15 @@ func (a *API) fold(ctx context.Context, out *rows, req request) error {
 			Spent: req.query.probe.spent(),
 		})
 	}
-	s.table = req.query.fields != nil && req.pipes.Tables()
-	s.keep = func(p *part, _ uint64, line []byte) (err error) {
-		if table, row := p.tables.find(line); table != nil {
-			_, err = p.run.Row(&table.Table, row)
-		} else {
-			_, err = p.run.Line(line)
-		}
+	s.keep = func(p *part, _ uint64, line []byte) error {
+		_, err := p.run.Line(line)
 		return err
+	}
+	if req.query.fields != nil && req.pipes.Tables() {
+		s.rows = func(p *part, b *batch) error {
+			_, err := p.run.Rows(&b.table.Table, b.rows)
+			return err
+		}
 	}
 	return s.run(ctx, &out.found, func(p *part) (bool, error) {
 		if p.matched > 0 {
@@ -104,6 +108,9 @@ func (a *API) fold(ctx context.Context, out *rows, req request) error {
 			}
 		}
 		a.add(&out.found, &p.found)
+		if p.bytes <= foldBytes/2 {
+			s.recycle(p)
+		}
 		return true, nil
 	}, func() error { return out.tick(flushEvery) })
 }

@@ -272,14 +272,17 @@ func TestPipesMerge(t *testing.T) {
 			lines = append(lines, line)
 		}
 		var out []byte
-		var total *pipe.Run
+		var total, spare *pipe.Run // spare has been used before
 		held := 0
 		for _, part := range [][]string{lines[:100], lines[100:2000], lines[2000:4000], lines[4000:]} {
-			run := p.Start(pipe.Env{
-				Out:   func(r *pipe.Row) error { out = appendRow(out, p.Columns, r); return nil },
-				Take:  func(n int) error { held += n; return nil },
-				Check: func() error { return nil },
-			})
+			run := spare
+			if run == nil {
+				run = p.Start(pipe.Env{
+					Out:   func(r *pipe.Row) error { out = appendRow(out, p.Columns, r); return nil },
+					Take:  func(n int) error { held += n; return nil },
+					Check: func() error { return nil },
+				})
+			}
 			for _, line := range part {
 				if _, err := run.Line([]byte(line + "\n")); err != nil {
 					t.Fatal(err)
@@ -289,6 +292,8 @@ func TestPipesMerge(t *testing.T) {
 				total = run
 			} else if err := total.Merge(run); err != nil {
 				t.Fatal(err)
+			} else if run.Reset() {
+				spare = run
 			}
 		}
 		if err := total.End(); err != nil || held <= 0 {

@@ -50,7 +50,7 @@ type rangeScan struct {
 	fresh func(*part)                       // makes p ready for lines
 	keep  func(*part, uint64, []byte) error // adds the line at an offset; p.scanned is up to date
 	most  int                               // bytes of a part, after which it is put
-	table bool                              // lines may come as references: see tables
+	rows  func(*part, *batch) error         // adds rows of tables; nil: lines are wanted
 	early time.Duration                     // its age, after which it is put if the consumer waits for it
 
 	ready chan struct{} // tells the consumer that there is something to take
@@ -426,7 +426,7 @@ func (w *worker) search() error {
 	if w.reader == nil {
 		w.reader = w.api.src.newReader(w.span.from)
 		w.query.configure(w.reader, &w.found)
-		if w.table {
+		if w.rows != nil {
 			w.tables = new(tables)
 		}
 	} else if err := w.reader.Seek(w.span.from); err != nil {
@@ -439,13 +439,18 @@ func (w *worker) search() error {
 func (w *worker) beginPart(reached uint64) {
 	w.part, w.begun = w.newPart(), time.Now()
 	w.found = found{asked: w.asked, at: &w.turn, step: w.step, reached: reached, tables: w.tables}
-	w.part.tables = w.tables
 }
 
 // take adds a line to the part.
 func (w *worker) take(offset uint64, line []byte) (bool, error) {
 	w.part.scanned = w.found.scanned
-	if err := w.keep(w.part, offset, line); err != nil || w.part.bytes < w.most {
+	var err error
+	if w.found.batch != nil {
+		err = w.rows(w.part, w.found.batch)
+	} else {
+		err = w.keep(w.part, offset, line)
+	}
+	if err != nil || w.part.bytes < w.most {
 		return true, err
 	}
 	w.found.reached = offset + 1

@@ -24,13 +24,23 @@ type tables struct {
 	used  int
 	begin bool // the next block is of another frame
 	round uint64
+	batch batch
 }
 
 // rowTable is a block with references to rows.
 type rowTable struct {
 	pipe.Table
-	block columns.Block
-	rows  columns.Rows
+	block   columns.Block
+	rows    columns.Rows
+	average int // bytes of a line
+}
+
+// A batch is rows of one table, to which lines refer that come next.
+type batch struct {
+	table *rowTable
+	rows  []int32
+	lines int // that end with the last reference; others do not match
+	bytes int // of them
 }
 
 // maxTables is how many blocks of a frame are tables. More it has of many tenants, with few lines each.
@@ -66,24 +76,51 @@ func appendReference(dst []byte, table, row int) []byte {
 
 // find returns the row that a line refers to; nil: it is a line.
 func (t *tables) find(line []byte) (table *rowTable, row int) {
-	if t == nil || len(line) != referenceLen || line[0] != referenceMark {
+	if len(line) != referenceLen || line[0] != referenceMark || line[referenceLen-1] != '\n' {
 		return nil, 0
 	}
-	n := 0
-	for _, c := range line[1 : referenceLen-1] {
-		n = n<<7 | int(c&^highBit)
-	}
-	number, row := n/maxReferences, n%maxReferences
+	r := (*[referenceLen]byte)(line)
+	number := int(r[1]&^highBit)<<7 | int(r[2]&^highBit)
+	row = int(r[3]&^highBit)<<21 | int(r[4]&^highBit)<<14 | int(r[5]&^highBit)<<7 | int(r[6]&^highBit)
 	if number >= t.used || row >= t.list[number].block.Len() || !t.list[number].rows.Has(row) {
 		return nil, 0
 	}
 	return t.list[number], row
 }
 
+// references returns the references that lines begin with, from at most most lines; nil: none. They are of
+// about size bytes of lines.
+func (t *tables) references(lines []byte, most uint64, size int) *batch {
+	if t == nil {
+		return nil
+	}
+	b := &t.batch
+	*b = batch{rows: b.rows[:0]}
+	for at, n := 0, 0; at < len(lines) && uint64(n) < most && size > 0; n++ {
+		if lines[at] == '\n' {
+			at++
+			size--
+			continue
+		}
+		table, row := t.find(lines[at:min(at+referenceLen, len(lines))])
+		if table == nil || b.table != nil && b.table != table {
+			break
+		}
+		at += referenceLen
+		size -= table.average
+		b.table, b.rows = table, append(b.rows, int32(row))
+		b.lines, b.bytes = n+1, at
+	}
+	if b.table == nil {
+		return nil
+	}
+	return b
+}
+
 // tabulate makes the block a table with references to those of rows for which that does; nil are
 // all. It returns those, nil if there are none.
-func (l *lens) tabulate(t *rowTable, rows columns.Rows) (columns.Rows, error) {
-	const few = 64 // lines take less
+func (l *lens) tabulate(t *rowTable, rows columns.Rows, size int) (columns.Rows, error) {
+	const few = 8 // lines take less
 	if rows != nil && rows.Len() < few || t.block.Len() > maxReferences {
 		return nil, nil
 	}
@@ -97,8 +134,8 @@ func (l *lens) tabulate(t *rowTable, rows columns.Rows) (columns.Rows, error) {
 	if err := l.fill(t, sure); err != nil || sure.Len() == 0 {
 		return nil, err
 	}
-	l.f.tables.round++
-	t.rows, t.Round = sure, l.f.tables.round
+	l.tables.round++
+	t.rows, t.Round, t.average = sure, l.tables.round, size/t.block.Len()
 	return sure, nil
 }
 
@@ -254,8 +291,8 @@ func (l *lens) pause(row int) {
 
 // appendTable appends references to the rows refs of a table, and lines of the rest of rows; nil are all.
 func (l *lens) appendTable(dst []byte, rows, refs columns.Rows) ([]byte, error) {
-	b, number := l.block, l.f.tables.used
-	l.f.tables.used++
+	b, number := l.block, l.tables.used
+	l.tables.used++
 	rest := b.Rows()
 	if rows == nil {
 		rest.Invert(b)
@@ -273,9 +310,11 @@ func (l *lens) appendTable(dst []byte, rows, refs columns.Rows) ([]byte, error) 
 	}
 	for row := range b.Len() {
 		l.pause(row)
-		n := bytes.IndexByte(lines, '\n') + 1
-		if n == 0 {
-			n = len(lines)
+		n := 0
+		if len(lines) > 0 {
+			if n = bytes.IndexByte(lines, '\n') + 1; n == 0 {
+				n = len(lines)
+			}
 		}
 		switch {
 		case refs.Has(row):

@@ -150,9 +150,9 @@ func TestTables(t *testing.T) {
 			before := f
 			got := runBy(t, p, func(run *pipe.Run) {
 				emit := func(_ uint64, line []byte) (more bool, err error) {
-					if table, row := f.tables.find(line); table != nil {
-						rows++
-						return run.Row(&table.Table, row)
+					if f.batch != nil {
+						rows += len(f.batch.rows)
+						return run.Rows(&f.batch.table.Table, f.batch.rows)
 					}
 					lines++
 					return run.Line(line)

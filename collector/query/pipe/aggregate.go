@@ -16,45 +16,35 @@ import (
 // order in which values were added and states merged, except for the rounding of sums of
 // numbers that are beyond fixed.
 type state interface {
-	add(v Value) (grown int) // returns how many bytes more it holds; v is not Absent
+	add(v Value) (grown int)                         // returns how many bytes more it holds; v is not Absent
+	addInt(n int64, digits int) (grown int, ok bool) // adds n divided by 10 to the power of digits; false: add has to
 	merge(other state) (grown int)
 	value(buf []byte) Value // appends its text to buf
 	estimate() string       // how good value is; "": exact
+	spare() (grown int)     // has it hold less
 }
 
-// An intState takes numbers without their texts: n divided by 10 to the power of digits. If it
-// cannot take one it returns false.
-type intState interface {
-	addInt(n int64, digits int) (grown int, ok bool)
-}
+// noInts is embedded in states that take numbers by their texts.
+type noInts struct{}
 
-// stateBytes is about what a state takes without what add returns.
-const stateBytes = 48
-
-// Functions are the functions of stats that take one field, by name.
-var Functions = map[string]func(f *Field) state{
-	"sum":  func(*Field) state { return new(sum) },
-	"avg":  func(*Field) state { return &sum{average: true} },
-	"min":  func(f *Field) state { return &extreme{field: f, sign: 1} },
-	"max":  func(f *Field) state { return &extreme{field: f, sign: -1} },
-	"uniq": func(*Field) state { return new(uniq) },
-}
+func (noInts) addInt(int64, int) (int, bool) { return 0, false }
 
 // exact is embedded in states that never estimate.
 type exact struct{}
 
 func (exact) estimate() string { return "" }
+func (exact) spare() int       { return 0 }
 
-// count counts values, or rows.
-type count struct {
-	exact
-	n int64
-}
+// stateBytes is about what a state takes without what add returns.
+const stateBytes = 64
 
-func (c *count) add(Value) int         { c.n++; return 0 }
-func (c *count) merge(other state) int { c.n += other.(*count).n; return 0 }
-func (c *count) value(buf []byte) Value {
-	return Value{Number, strconv.AppendInt(buf, c.n, 10)}
+// Functions are the functions of stats that take one field, by name.
+var Functions = map[string]func(f *Field) states{
+	"sum":  func(*Field) states { return newList[sum](func(s *sum) { *s = sum{} }) },
+	"avg":  func(*Field) states { return newList[sum](func(s *sum) { *s = sum{average: true} }) },
+	"min":  func(f *Field) states { return newList[extreme](func(e *extreme) { *e = extreme{field: f, sign: 1} }) },
+	"max":  func(f *Field) states { return newList[extreme](func(e *extreme) { *e = extreme{field: f, sign: -1} }) },
+	"uniq": func(*Field) states { return newList[uniq](func(u *uniq) { *u = uniq{} }) },
 }
 
 // extreme is the least or greatest value. Of numbers that are equal it takes the first in

@@ -9,21 +9,66 @@ import (
 // inTable reports whether the values of f in a row of a table are in one of the table's columns.
 func (f *Field) inTable() bool { return f.Index < 0 && f.Find != nil }
 
+// rows is row for rows of a table.
+func (s *statsStep) rows(t *Table, rows []int32) error {
+	grown := 0
+	s.groups = s.groups[:0]
+	s.known.use(s, t)
+	from := 0 // of the rows that are not added yet
+	for i, row := range rows {
+		place := s.known.find(int(row))
+		if place != nil && place.round == s.known.round {
+			s.groups = append(s.groups, int32(place.group))
+			continue
+		}
+		if s.known.regroups {
+			grown += s.addRows(t, rows[from:i])
+			from = i
+		}
+		s.one = Row{table: t, at: int(row), text: s.one.text[:0]}
+		group, more := s.groupOf(&s.one)
+		grown += more
+		s.known.note(place, group)
+		s.known.use(s, t)
+		s.groups = append(s.groups, int32(group))
+	}
+	return s.take(grown + s.addRows(t, rows[from:]))
+}
+
+// addRows adds rows to their groups, which are s.groups.
+func (s *statsStep) addRows(t *Table, rows []int32) (grown int) {
+	for i, states := range s.states {
+		switch f := s.Calls[i].Field; {
+		case f == nil:
+			for _, group := range s.groups {
+				grown += states.add(int(group), Value{})
+			}
+		case f.inTable():
+			s.one = Row{table: t, text: s.one.text[:0]}
+			grown += states.addCells(&t.Cells[f.Cells], rows, s.groups, &s.one)
+		}
+	}
+	s.groups = s.groups[:0]
+	return grown
+}
+
 // known has the groups of the last rows of a table, by what tells the values of its columns apart:
 // no key is written of a row whose group is known.
 type known struct {
-	table   *Table
-	of      uint64 // Table.Round
-	columns []knownColumn
-	useless bool   // a column has texts
-	round   uint64 // of places that are valid
-	places  []knownGroup
-	row     knownGroup // looked for
+	regroups bool // a new group may give others other numbers
+	table    *Table
+	of       uint64 // Table.Round
+	columns  []knownColumn
+	useless  bool   // a column has texts
+	round    uint64 // of places that are valid
+	places   []knownGroup
+	row      knownGroup // looked for
 }
 
 const (
-	maxKnown    = 3   // groups by more columns are looked up by their keys
-	knownPlaces = 512 // a power of two
+	maxKnown    = 3 // groups by more columns are looked up by their keys
+	knownBits   = 9
+	knownPlaces = 1 << knownBits
 )
 
 type knownGroup struct {
@@ -40,19 +85,44 @@ type knownColumn struct {
 	start, end int64 // of the step that was last
 }
 
-// find returns the place of the row's group, which has it if its round is k.round; nil: there is none.
-func (k *known) find(s *statsStep, r *Row) *knownGroup {
-	if r.table != k.table || r.table.Round != k.of {
-		k.use(s, r.table)
+// use is for the rows of a table.
+func (k *known) use(s *statsStep, t *Table) {
+	if t == k.table && t.Round == k.of {
+		return
 	}
+	k.table, k.of, k.columns = t, t.Round, k.columns[:0]
+	k.round++
+	k.useless = len(s.Groups) > maxKnown
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		k.regroups = k.regroups || g.Most > 0
+		if k.useless = k.useless || !g.inTable(); k.useless {
+			continue
+		}
+		c := knownColumn{Cells: &t.Cells[g.Cells]}
+		if c.Kind == columns.Times {
+			c.step = int64(s.cuts[i].step)
+		}
+		k.useless = c.Kind == columns.Texts && c.Some()
+		k.columns = append(k.columns, c)
+	}
+	if k.places == nil {
+		k.places = make([]knownGroup, knownPlaces)
+	}
+}
+
+// find returns the place of a row's group, which has it if its round is k.round; nil: there is no
+// place.
+func (k *known) find(row int) *knownGroup {
 	if k.useless {
 		return nil
 	}
-	k.row = knownGroup{}
+	const mix = 0x9e3779b97f4a7c15
+	k.row.absent = 0
 	hash := uint64(0)
 	for i := range k.columns {
 		c := &k.columns[i]
-		at, n := c.At(r.at), int64(0)
+		at, n := c.At(row), int64(0)
 		switch {
 		case at < 0:
 			k.row.absent |= 1 << i
@@ -62,10 +132,10 @@ func (k *known) find(s *statsStep, r *Row) *knownGroup {
 			n = c.Ints[at]
 		}
 		k.row.ints[i] = n
-		hash = (hash ^ uint64(n)) * 0x9e3779b97f4a7c15
+		hash = (hash ^ uint64(n)) * mix
 	}
 	hash ^= k.row.absent << 32
-	place := &k.places[(hash^hash>>29)*0x9e3779b97f4a7c15>>(64-9)]
+	place := &k.places[(hash^hash>>29)*mix>>(64-knownBits)]
 	if place.ints != k.row.ints || place.absent != k.row.absent {
 		place.round = 0
 	}
@@ -86,28 +156,6 @@ func (k *known) forget() {
 	k.table = nil
 }
 
-// use is for the rows of a table.
-func (k *known) use(s *statsStep, t *Table) {
-	k.table, k.of, k.columns = t, t.Round, k.columns[:0]
-	k.round++
-	k.useless = len(s.Groups) > maxKnown
-	for i := range s.Groups {
-		g := &s.Groups[i]
-		if k.useless = k.useless || !g.inTable(); k.useless {
-			return
-		}
-		c := knownColumn{Cells: &t.Cells[g.Cells]}
-		if c.Kind == columns.Times {
-			c.step = int64(s.cuts[i].step)
-		}
-		k.useless = c.Kind == columns.Texts && c.Some()
-		k.columns = append(k.columns, c)
-	}
-	if k.places == nil {
-		k.places = make([]knownGroup, knownPlaces)
-	}
-}
-
 // cut returns when the step begins that a time is in. See cut.of.
 func (c *knownColumn) cut(at int64) int64 {
 	if at < c.start || at >= c.end {
@@ -123,28 +171,4 @@ func (c *knownColumn) cut(at int64) int64 {
 		c.end = c.start + c.step
 	}
 	return c.start
-}
-
-// addCell adds to a state the value of f in a row of a table.
-func addCell(s state, f *Field, r *Row) (grown int) {
-	c := &r.table.Cells[f.Cells]
-	at := c.At(r.at)
-	if at < 0 {
-		return 0
-	}
-	if n, ok := s.(*count); ok {
-		n.n++
-		return 0
-	}
-	if c.Kind == columns.Numbers {
-		if s, ok := s.(intState); ok {
-			if grown, ok := s.addInt(c.Ints[at], c.Digits); ok {
-				return grown
-			}
-		}
-	}
-	if v := f.of(r); v.Kind != Absent {
-		return s.add(v)
-	}
-	return 0
 }

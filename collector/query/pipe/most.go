@@ -9,10 +9,11 @@ func (s *statsStep) mostFrequent(next step) ([]int, error) {
 	if !ok || top.Most == 0 || top.Most >= s.keys.Len() || len(top.Keys) != 1 {
 		return nil, nil
 	}
-	h := &mostFrequent{s: s, call: top.Keys[0].Index - len(s.Groups), descending: top.Keys[0].Descending}
-	if h.call < 0 || s.Calls[h.call].Function != "count" {
+	call := top.Keys[0].Index - len(s.Groups)
+	if call < 0 || s.Calls[call].Function != "count" {
 		return nil, nil
 	}
+	h := &mostFrequent{s: s, counts: *s.states[call].(*counts), descending: top.Keys[0].Descending}
 	const often = 4096
 	for group := range s.keys.Len() {
 		if group%often == often-1 {
@@ -34,22 +35,20 @@ func (s *statsStep) mostFrequent(next step) ([]int, error) {
 // mostFrequent is a heap of groups, the last one first.
 type mostFrequent struct {
 	s          *statsStep
-	call       int // a count
+	counts     counts
 	descending bool
 	groups     []int
 }
 
 // before reports whether a comes before b by their counts, and by their keys if these are equal.
 func (h *mostFrequent) before(a, b int) bool {
-	x, y := h.count(a), h.count(b)
+	x, y := h.counts[a], h.counts[b]
 	if x != y {
 		return x > y == h.descending
 	}
 	n := len(h.s.Groups)
 	return h.s.compare(keysOf(h.s.keys.At(a), n), keysOf(h.s.keys.At(b), n)) < 0
 }
-
-func (h *mostFrequent) count(group int) int64 { return h.s.states(group)[h.call].(*count).n }
 
 // For container/heap.
 func (h *mostFrequent) Len() int           { return len(h.groups) }

@@ -40,7 +40,7 @@ func (f *Field) of(r *Row) Value {
 	case f.Find == nil:
 		return Value{}
 	case r.table != nil:
-		return r.table.value(f.Cells, r)
+		return r.table.of(f.Cells, r)
 	case r.Line == nil:
 		return Value{}
 	}
@@ -166,13 +166,36 @@ func (r *Run) Line(line []byte) (more bool, err error) {
 	return unlessFull(r.steps[0].row(&r.row))
 }
 
-// Row takes a row of a table, which it does not keep. See [Pipeline.Tables].
-func (r *Run) Row(t *Table, row int) (more bool, err error) {
+// Rows takes rows of a table, which it does not keep. See [Pipeline.Tables].
+func (r *Run) Rows(t *Table, rows []int32) (more bool, err error) {
 	if r.spent != nil {
 		defer r.spend(time.Now())
 	}
-	r.row = Row{table: t, at: row, text: r.row.text[:0]}
-	return unlessFull(r.steps[0].row(&r.row))
+	if s, ok := r.steps[0].(*statsStep); ok {
+		return true, s.rows(t, rows)
+	}
+	for _, row := range rows {
+		r.row = Row{table: t, at: int(row), text: r.row.text[:0]}
+		if more, err = unlessFull(r.steps[0].row(&r.row)); !more || err != nil {
+			return more, err
+		}
+	}
+	return true, nil
+}
+
+// Reset makes a run that was merged into another ready for the first line, with the memory that
+// it has. It reports whether it can: the first step that holds rows is stats.
+func (r *Run) Reset() bool {
+	for _, s := range r.steps {
+		if h, ok := s.(holder); ok {
+			stats, ok := h.(*statsStep)
+			if ok {
+				stats.reset()
+			}
+			return ok
+		}
+	}
+	return false
 }
 
 // End gives out what is held, after the last line.

@@ -127,8 +127,14 @@ func (q *quantile) merge(other state) (grown int) {
 	if o.buckets != nil && q.buckets == nil {
 		grown = q.useBuckets()
 	}
-	for _, f := range o.values {
-		grown += q.addFloat(f)
+	if n := len(o.values); q.buckets == nil && n > 0 {
+		before := cap(q.values)
+		q.n, q.values = q.n+int64(n), append(q.values, o.values...)
+		grown += 8*(cap(q.values)-before) + q.check()
+	} else {
+		for _, f := range o.values {
+			grown += q.addFloat(f)
+		}
 	}
 	for b, n := range o.buckets {
 		q.n += n
@@ -156,8 +162,7 @@ func (q *quantile) value(buf []byte) Value {
 	}
 	rank := max(1, int64(math.Ceil(q.p*float64(q.n)-1e-9))) // from 1; 0.07*100 is above 7
 	if q.buckets == nil {
-		slices.Sort(q.values)
-		return numberOf(buf, q.values[rank-1])
+		return numberOf(buf, nth(q.values, int(rank-1)))
 	}
 	var last bucket
 	for _, last = range slices.SortedFunc(maps.Keys(q.buckets), bucket.compare) {
@@ -168,10 +173,43 @@ func (q *quantile) value(buf []byte) Value {
 	return numberOf(buf, last.middle())
 }
 
+// nth returns the number that would be at index n if list were sorted. It changes the order.
+func nth(list []float64, n int) float64 {
+	const few, often = 12, 40
+	for tries := 0; len(list) > few && tries < often; tries++ { // an order that is made to be bad is sorted
+		low, high := 0, len(list)-1
+		pivot := max(min(list[low], list[high]), min(max(list[low], list[high]), list[high/2])) // the one in the middle
+		for low <= high {
+			for list[low] < pivot {
+				low++
+			}
+			for list[high] > pivot {
+				high--
+			}
+			if low <= high {
+				list[low], list[high] = list[high], list[low]
+				low++
+				high--
+			}
+		}
+		switch {
+		case n <= high:
+			list = list[:high+1]
+		case n >= low:
+			list, n = list[low:], n-low
+		default:
+			return pivot
+		}
+	}
+	slices.Sort(list)
+	return list[n]
+}
+
 // uniq counts different values. It holds their hashes up to maxExact. Beyond that it is a
 // HyperLogLog (Flajolet, Fusy, Gandouet and Meunier, 2007) with 8,192 registers, whose
 // standard error is 1.15 %.
 type uniq struct {
+	noInts
 	hashes    map[uint64]struct{}
 	registers []uint8 // nil: hashes has all
 }
@@ -238,6 +276,8 @@ func (u *uniq) merge(other state) (grown int) {
 	}
 	return grown
 }
+
+func (u *uniq) spare() int { return 0 }
 
 func (u *uniq) estimate() string {
 	if u.registers == nil {

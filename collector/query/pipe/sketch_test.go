@@ -154,3 +154,31 @@ func BenchmarkStats(b *testing.B) {
 		}
 	}
 }
+
+// nth finds what a sorted list has, also of equal numbers and in orders that are bad for it.
+func TestNth(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		list := make([]float64, 1+r.IntN(200))
+		different := 1 + r.IntN(300)
+		for i := range list {
+			list[i] = float64(r.IntN(different) - 100)
+		}
+		sorted := slices.Sorted(slices.Values(list))
+		switch r.IntN(3) {
+		case 0:
+			copy(list, sorted)
+		case 1:
+			copy(list, sorted)
+			slices.Reverse(list)
+		}
+		for range 3 {
+			if n := r.IntN(len(list)); nth(list, n) != sorted[n] {
+				t.Fatalf("number %d of %v is not %v", n, list, sorted[n])
+			}
+		}
+		if slices.Sort(list); !slices.Equal(list, sorted) {
+			t.Fatal("the numbers are not the same")
+		}
+	}
+}

@@ -35,55 +35,75 @@ type Call struct {
 // statsStep holds the groups.
 type statsStep struct {
 	*Stats
-	env   *Env
-	next  step
-	keys  columns.Set // of the groups: what appendKey writes of each key
-	list  []state     // of each group, one for each of Calls
-	key   []byte
-	cuts  []cut // by index in Groups
-	short bool  // of memory: quantiles hold less
-	known known
+	env    *Env
+	next   step
+	keys   columns.Set // of the groups: what appendKey writes of each key
+	states []states    // by index in Calls
+	key    []byte
+	cuts   []cut // by index in Groups
+	short  bool  // of memory: quantiles hold less
 
-	counts    slab[count]
-	quantiles slab[quantile]
+	known  known
+	groups []int32 // of the rows of a table
+	one    Row     // of them
 }
 
 func (s *Stats) start(env *Env, next step) step {
 	t := &statsStep{Stats: s, env: env, next: next, cuts: make([]cut, len(s.Groups))}
-	for i := range s.Groups {
-		g := &s.Groups[i]
-		if t.cuts[i].step = g.Step; g.Most > 0 {
-			t.cuts[i].step = steps[0]
-		}
-	}
+	t.states = t.newStates()
+	t.beginSteps()
 	return t
 }
 
-func (s *statsStep) row(r *Row) error {
-	group, grown := -1, 0
-	var place *knownGroup
-	if r.table != nil {
-		if place = s.known.find(s, r); place != nil && place.round == s.known.round {
-			group = place.group
+func (s *statsStep) newStates() (list []states) {
+	for i := range s.Calls {
+		list = append(list, s.newStatesOf(&s.Calls[i]))
+	}
+	return list
+}
+
+func (s *statsStep) newStatesOf(c *Call) states {
+	switch c.Function {
+	case "count":
+		return new(counts)
+	case "quantile":
+		return newList[quantile](func(q *quantile) { *q = quantile{p: c.P, short: s.short, values: q.values[:0]} })
+	}
+	return Functions[c.Function](c.Field)
+}
+
+// beginSteps has each group of a time begin with its first step.
+func (s *statsStep) beginSteps() {
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		s.cuts[i] = cut{step: g.Step}
+		if g.Most > 0 {
+			s.cuts[i].step = steps[0]
 		}
 	}
-	if group < 0 {
-		group, grown = s.groupOf(r)
-		s.known.note(place, group)
+}
+
+// reset leaves no group, and keeps memory for others.
+func (s *statsStep) reset() {
+	s.keys.Reset()
+	for _, states := range s.states {
+		states.reset()
 	}
-	states := s.states(group)
+	s.short = false
+	s.beginSteps()
+	s.known.forget()
+}
+
+func (s *statsStep) row(r *Row) error {
+	group, grown := s.groupOf(r)
 	for i := range s.Calls {
-		c := &s.Calls[i]
-		switch {
-		case c.Field == nil:
-			grown += states[i].add(Value{})
-		case r.table != nil && c.Field.inTable():
-			grown += addCell(states[i], c.Field, r)
-		default:
-			if v := c.Field.of(r); v.Kind != Absent {
-				grown += states[i].add(v)
+		var v Value
+		if f := s.Calls[i].Field; f != nil {
+			if v = f.of(r); v.Kind == Absent {
+				continue
 			}
 		}
+		grown += s.states[i].add(group, v)
 	}
 	return s.take(grown)
 }
@@ -110,81 +130,56 @@ func (s *statsStep) groupOf(r *Row) (group, grown int) {
 
 // group returns the group of a key, and what it takes if it is new.
 func (s *statsStep) group(key []byte) (group, grown int) {
-	if group = s.keys.Add(key); group*len(s.Calls) < len(s.list) {
-		return group, 0
+	n := s.keys.Len()
+	if group = s.keys.Add(key); group == n {
+		grown = s.newGroup(key)
 	}
-	for i := range s.Calls {
-		s.list = append(s.list, s.new(&s.Calls[i]))
-	}
-	return group, s.groupBytes(key)
+	return group, grown
 }
 
-func (s *statsStep) new(c *Call) state {
-	switch c.Function {
-	case "count":
-		return s.counts.new()
-	case "quantile":
-		q := s.quantiles.new()
-		q.p, q.short = c.P, s.short
-		return q
+// newGroup makes states for a group, and returns what it takes.
+func (s *statsStep) newGroup(key []byte) (grown int) {
+	for _, states := range s.states {
+		states.grow()
 	}
-	return Functions[c.Function](c.Field)
-}
-
-// states returns the states of a group.
-func (s *statsStep) states(group int) []state {
-	n := len(s.Calls)
-	return s.list[group*n : (group+1)*n : (group+1)*n]
+	return s.groupBytes(key)
 }
 
 // groupBytes is about what a group takes without what its states have grown by.
-func (s *statsStep) groupBytes(key []byte) int { return 96 + len(key) + (stateBytes+16)*len(s.Calls) }
-
-// A slab has memory for states, some at a time.
-type slab[T any] struct {
-	free []T
-	size int
-}
-
-func (s *slab[T]) new() *T {
-	if len(s.free) == 0 {
-		s.size = min(max(1, 2*s.size), 256)
-		s.free = make([]T, s.size)
-	}
-	state := &s.free[0]
-	s.free = s.free[1:]
-	return state
-}
+func (s *statsStep) groupBytes(key []byte) int { return 48 + len(key) + stateBytes*len(s.Calls) }
 
 // regroup merges the groups that are in one step of time now, since the steps of the group at
 // index i are longer.
 func (s *statsStep) regroup(i int) (grown int) {
-	old := statsStep{Stats: s.Stats, keys: s.keys, list: s.list}
-	s.keys, s.list = columns.Set{}, nil
+	keys, states := s.keys, s.states
+	s.keys, s.states = columns.Set{}, s.newStates()
 	s.known.forget()
 	var buf []byte
-	for group := range old.keys.Len() {
-		key := old.keys.At(group)
-		keys := keysOf(key, len(s.Groups))
-		keys[i] = s.cuts[i].of(keys[i])
+	for group := range keys.Len() {
+		key := keys.At(group)
+		values := keysOf(key, len(s.Groups))
+		values[i] = s.cuts[i].of(values[i])
 		buf = buf[:0]
-		for _, v := range keys {
+		for _, v := range values {
 			buf = appendKey(buf, v)
 		}
-		into := s.keys.Add(buf)
-		if into*len(s.Calls) == len(s.list) {
-			s.list = append(s.list, old.states(group)...)
-			grown += len(buf) - len(key)
+		n := s.keys.Len()
+		if into := s.keys.Add(buf); into < n {
+			grown += s.mergeStates(into, states, group) - s.groupBytes(key)
 			continue
 		}
-		grown += mergeStates(s.states(into), old.states(group)) - s.groupBytes(key)
+		for j := range states {
+			s.states[j].move(states[j], group)
+		}
+		grown += len(buf) - len(key)
 	}
 	return grown
 }
 
-func mergeStates(into, from []state) (grown int) {
-	for i := range into {
-		grown += into[i].merge(from[i])
+// mergeStates merges the states of a group of others into those of a group.
+func (s *statsStep) mergeStates(group int, others []states, other int) (grown int) {
+	for i := range others {
+		grown += s.states[i].merge(group, others[i], other)
 	}
 	return grown
 }
@@ -196,10 +191,8 @@ func (s *statsStep) take(grown int) error {
 	err := s.env.Take(grown)
 	if err != nil && !s.short {
 		s.short = true
-		for _, state := range s.list {
-			if q, ok := state.(*quantile); ok {
-				grown += q.spare()
-			}
+		for _, states := range s.states {
+			grown += states.spare()
 		}
 		err = s.env.Take(grown)
 	}
@@ -236,8 +229,12 @@ func (s *statsStep) merge(other step) error {
 				return err
 			}
 		}
-		group, grown := s.group(o.keys.At(from))
-		if err := s.take(grown + mergeStates(s.states(group), o.states(from))); err != nil {
+		n, grown := s.keys.Len(), 0
+		group := s.keys.AddFrom(&o.keys, from)
+		if group == n {
+			grown = s.newGroup(o.keys.At(from))
+		}
+		if err := s.take(grown + s.mergeStates(group, o.states, from)); err != nil {
 			return err
 		}
 	}
@@ -246,8 +243,8 @@ func (s *statsStep) merge(other step) error {
 
 // statsRow is a group with its keys.
 type statsRow struct {
-	keys   []Value
-	states []state
+	keys  []Value
+	group int
 }
 
 func (s *statsStep) give(next step) error {
@@ -273,16 +270,16 @@ func (s *statsStep) give(next step) error {
 		if groups != nil {
 			group = groups[i]
 		}
-		rows[i] = statsRow{keysOf(s.keys.At(group), len(s.Groups)), s.states(group)}
+		rows[i] = statsRow{keysOf(s.keys.At(group), len(s.Groups)), group}
 	}
 	if err := Sorted(s.env.Check, rows, func(a, b statsRow) int { return s.compare(a.keys, b.keys) }); err != nil {
 		return err
 	}
 	return giveAll(s.env, next, len(rows), func(i int, r *Row) {
 		r.Values = append(r.Values, rows[i].keys...)
-		for _, state := range rows[i].states {
+		for _, states := range s.states {
 			start := len(r.text)
-			v := state.value(r.text[start:])
+			v := states.value(rows[i].group, r.text[start:])
 			r.text = r.text[:start]
 			if v.Kind != Absent {
 				r.text = append(r.text, v.Text...)
@@ -309,9 +306,11 @@ func (s *statsStep) end() error { return finish(s, s.next) }
 
 // estimates adds the columns that have estimates, and how good these are.
 func (s *statsStep) estimates(to map[string]string) {
-	for i, state := range s.list {
-		if how := state.estimate(); how != "" {
-			to[s.Calls[i%len(s.Calls)].Name] = how
+	for i, states := range s.states {
+		for group := range s.keys.Len() {
+			if how := states.estimate(group); how != "" {
+				to[s.Calls[i].Name] = how
+			}
 		}
 	}
 }

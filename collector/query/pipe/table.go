@@ -8,13 +8,17 @@ type Table struct {
 	Round uint64          // tells it from tables that were in its memory before
 }
 
-// value returns the value of a field in a row, valid as long as r is.
-func (t *Table) value(cells int, r *Row) Value {
+// of returns the value of a field in a row, valid as long as r is.
+func (t *Table) of(cells int, r *Row) Value {
 	c := &t.Cells[cells]
-	at := c.At(r.at)
-	if at < 0 {
-		return Value{}
+	if at := c.At(r.at); at >= 0 {
+		return t.value(c, at, r)
 	}
+	return Value{}
+}
+
+// value returns a value of cells, valid as long as r is.
+func (t *Table) value(c *columns.Cells, at int, r *Row) Value {
 	var json []byte
 	json, r.text = c.JSON(r.text, at)
 	return valueOf(json, &r.text)
