@@ -133,6 +133,7 @@ type Journal struct {
 	next     uint64     // offset of the next record
 	total    int64      // bytes of all segments
 	segs     []*segment // by first offset
+	counts   heldCounts
 	queue    queue
 	syncer   syncer
 	keys     keyTable

@@ -147,6 +147,7 @@ func (j *Journal) removeOldestLocked(s *segment) bool {
 		return false
 	}
 	j.total -= size
+	j.dropCountsLocked(s)
 	j.changedLocked()
 	return true
 }

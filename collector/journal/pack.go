@@ -138,6 +138,7 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 	}
 	s.size, s.footer, s.packed, s.created = p.summary.pos, p.footer, true, p.created
 	s.takeMarksLocked(foot)
+	j.dropCountsLocked(s)
 	j.changedLocked()
 	if len(p.found) == 0 && len(foot.Marks) > 0 && foot.Marks[0].First == s.first && foot.End >= s.end {
 		s.minTime, s.maxTime, s.timed = foot.MinTime, foot.MaxTime, true

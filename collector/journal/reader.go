@@ -315,6 +315,9 @@ func (r *Reader) gap(to uint64, reason string) error {
 	g := &Gap{From: r.next, To: to, Reason: reason, Retention: reason == byRetention}
 	r.next = to
 	r.j.mu.Lock()
+	if r.seg != nil && !g.Retention {
+		r.seg.suspect = true
+	}
 	r.j.counters.Gaps++
 	r.j.counters.MissedRecords += g.Missed()
 	r.j.mu.Unlock()

@@ -38,8 +38,11 @@ type summary struct {
 	n      uint32 // lines like it, not yet in counts
 }
 
-// prefixOf is the beginning of a canonical line, up to the minute.
-const prefixOf = `{"time":"2006-01-02T15:04`
+// A canonical line begins with its time, prefixOf up to the minute, and its level.
+const (
+	prefixOf = `{"time":"2006-01-02T15:04`
+	restOf   = `:05.000000000Z","level":"`
+)
 
 func newSummary(id, first uint64) *summary {
 	s := &summary{counts: make(map[recordlog.Count]uint32), tenants: make(map[string]int), pos: segmentHeaderSize}
@@ -94,7 +97,7 @@ func (s *summary) tenant(name string, records, bytes int) {
 
 // count counts one line; at is its time if it has none.
 func (s *summary) count(line []byte, at int64) {
-	if len(line) > len(prefixOf)+len(`:05.000000000Z","level":"`) && s.n > 0 &&
+	if len(line) > len(prefixOf)+len(restOf) && s.n > 0 &&
 		[len(prefixOf)]byte(line) == s.prefix && s.level == string(levelText(line)) {
 		s.n++
 		return
@@ -102,7 +105,7 @@ func (s *summary) count(line []byte, at int64) {
 	s.flush()
 	c, canonical := recordlog.Count{Step: floorDiv(at, s.foot.Step), Level: recordlog.NoLevel}, false
 	if len(line) > len(prefixOf) {
-		if t, err := time.Parse(prefixOf, string(line[:len(prefixOf)])); err == nil {
+		if t, err := time.Parse(prefixOf, string(line[:len(prefixOf)])); err == nil && t.Year() > 1677 && t.Year() < 2262 {
 			c.Step, canonical = floorDiv(t.UnixNano(), s.foot.Step), true
 		}
 	}
@@ -113,23 +116,32 @@ func (s *summary) count(line []byte, at int64) {
 	} else {
 		s.prefix = [len(prefixOf)]byte{}
 	}
-	if l, ok := levels.Parse([]byte(text)); ok {
+	if l, ok := levels.Parse([]byte(text)); ok && string(levels.Append(nil, l)) == text {
 		c.Level = int32(l)
 	}
 	s.level, s.last, s.n = text, c, 1
 }
 
-// levelText returns the level of a canonical line that begins with a time, or nothing.
+// levelText returns the level of a line that is canonical up to it, or nothing. The part that
+// prefixOf is for is not looked at.
 func levelText(line []byte) []byte {
-	rest := line[min(len(prefixOf)+len(`:05.000000000Z",`), len(line)):]
-	const key = `"level":"`
-	if len(rest) < len(key) || string(rest[:len(key)]) != key {
+	if len(line) < len(prefixOf)+len(restOf) {
 		return nil
 	}
-	rest = rest[len(key):]
-	for i, c := range rest[:min(len(rest), 12)] {
+	line = line[len(prefixOf):]
+	for i := range len(restOf) {
+		digit := restOf[i]-'0' <= 9 && line[i]-'0' <= 9
+		if line[i] != restOf[i] && !digit {
+			return nil
+		}
+	}
+	if line[len(":")] > '5' {
+		return nil
+	}
+	line = line[len(restOf):]
+	for i, c := range line[:min(len(line), 12)] {
 		if c == '"' {
-			return rest[:i]
+			return line[:i]
 		}
 	}
 	return nil

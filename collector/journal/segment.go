@@ -63,6 +63,8 @@ type segment struct {
 	tenants    []recordlog.Tenant // whose records are in its file, while listed
 	others     bool               // it may have records of tenants that are not in tenants
 	droppable  time.Time          // when dropping blocks is tried again
+	counts     *Counts            // of its file, while Journal.counts has it
+	suspect    bool               // a reader has met damage in it
 }
 
 // mark means that a frame with the first offset begins at pos.

@@ -86,6 +86,7 @@ type source struct {
 	exclude     func(offset uint64, minTime, maxTime int64, t *filters.Test) (first, end uint64, parts []journal.Excluded, err error)
 	newReader   func(from uint64) reader
 	segments    func(minimum, maximum int64) (in, all int)
+	counts      func(offset uint64, minTime, maxTime int64) (c *journal.Counts, first, end uint64)
 }
 
 // reader is a *journal.Reader, except in tests.
@@ -103,7 +104,7 @@ type reader interface {
 
 // New returns an API over j.
 func New(j *journal.Journal, o Options) (*API, error) {
-	a, err := newAPI(source{j.First, j.Next, j.Span, j.Exclude, func(from uint64) reader { return j.NewReader(from) }, j.SegmentsIn}, o)
+	a, err := newAPI(source{j.First, j.Next, j.Span, j.Exclude, func(from uint64) reader { return j.NewReader(from) }, j.SegmentsIn, j.Counts}, o)
 	if err == nil {
 		a.id = j.ID()
 	}
@@ -246,7 +247,6 @@ func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 		return req, err
 	}
 	req.query, req.pipes = q.within(since, until), pipes
-	req.query.read, req.query.fields = q.read, q.fields
 	if tenant, ok := r.Context().Value(onlyKey{}).(string); ok {
 		req.query.tenant = &tenant
 	}

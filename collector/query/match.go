@@ -7,8 +7,9 @@ import (
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-// addedTerms is how many terms a request adds to its expression's: since and until.
-const addedTerms = 2
+// addedTerms is how many terms a request adds to its expression's: since and until, and those of a
+// stretch.
+const addedTerms = 4
 
 // hitSet holds which terms of a query held.
 type hitSet [(MaxTerms + addedTerms + 63) / 64]uint64
@@ -48,7 +49,7 @@ func (q *Query) MatchLevel(l slog.Level) (matches, told bool) {
 	if q.root == nil {
 		return true, true
 	}
-	return q.root.level(l)
+	return q.root.tell(facts{level: l})
 }
 
 // Requires returns names, parts of paths included. A line that matches has one of them,

@@ -84,19 +84,31 @@ func (n *node) eval(hits *hitSet) bool {
 	}
 }
 
-// level tells whether n holds for a line of a level, as far as the level tells it.
-func (n *node) level(l slog.Level) (holds, told bool) {
-	switch n.kind {
+// facts are what is known of a line.
+type facts struct {
+	level       slog.Level
+	first, last time.Time // between which its time is, if timed
+	timed       bool
+}
+
+// tell tells whether n holds for a line, as far as k tells it.
+func (n *node) tell(k facts) (holds, told bool) {
+	switch t := n.term; n.kind {
 	case nodeTerm:
-		return n.term.isLevel && ordered(n.term.op, cmp.Compare(l, n.term.level)), n.term.isLevel
+		if t.isTime && k.timed {
+			first, last := k.first.Compare(t.when), k.last.Compare(t.when)
+			holds = ordered(t.op, first)
+			return holds, first == last || t.op != opEqual && holds == ordered(t.op, last)
+		}
+		return t.isLevel && ordered(t.op, cmp.Compare(k.level, t.level)), t.isLevel
 	case nodeNot:
-		holds, told = n.kids[0].level(l)
+		holds, told = n.kids[0].tell(k)
 		return !holds, told
 	}
 	decides := n.kind == nodeOr // whichever kid comes to this decides
 	told = true
 	for _, kid := range n.kids {
-		kidHolds, kidTold := kid.level(l)
+		kidHolds, kidTold := kid.tell(k)
 		if kidTold && kidHolds == decides {
 			return decides, true
 		}

@@ -76,9 +76,20 @@ func (a *API) feedPipes(ctx context.Context, out *rows, req request) (err error)
 const foldBytes = 1 << 20
 
 // fold has workers run the pipes over the lines that match, and merges what their runs hold into
-// out.run, in the order of the lines. A run is charged while it waits to be merged.
+// out.run, in the order of the lines. A run is charged while it waits to be merged. What counts tell
+// is not read.
 func (a *API) fold(ctx context.Context, out *rows, req request) error {
-	s := a.newScan(req.query, out.from, out.end, false, &out.found)
+	left, err := a.count(ctx, out, req)
+	for _, o := range left {
+		if err == nil {
+			err = a.foldStretch(ctx, out, req, o)
+		}
+	}
+	return err
+}
+
+func (a *API) foldStretch(ctx context.Context, out *rows, req request, o stretch) error {
+	s := a.newScan(o.query, o.from, o.to, false, &out.found)
 	s.most, s.early = foldBytes, flushEvery
 	s.fresh = func(p *part) {
 		if p.bytes = 0; p.run != nil && p.run.Reset() {

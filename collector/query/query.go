@@ -71,7 +71,9 @@ func (q *Query) within(since, until *time.Time) *Query {
 	if until != nil {
 		kids = append(kids, timeNode(opLess, *until))
 	}
-	return compile(join(nodeAnd, kids))
+	c := compile(join(nodeAnd, kids))
+	c.probe, c.tenant, c.read, c.fields = q.probe, q.tenant, q.read, q.fields
+	return c
 }
 
 // check is one term as the scan of a line looks it up.

@@ -48,7 +48,7 @@ func openStore(t testing.TB, o journal.Options) *store {
 
 // over returns an API over s.
 func over(s *store, o Options) (*API, error) {
-	return newAPI(source{s.First, s.Next, s.Span, s.Exclude, s.reader, s.SegmentsIn}, o)
+	return newAPI(source{s.First, s.Next, s.Span, s.Exclude, s.reader, s.SegmentsIn, s.Counts}, o)
 }
 
 func (s *store) add(t testing.TB, lines ...string) {
