@@ -167,13 +167,15 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 		defer f.at.End()
 	}
 	refers := f.tables != nil && bytes.IndexByte(lines, referenceMark) >= 0
-	if len(lines) == 0 || !refers && !q.mayMatch(lines) {
+	skips := !refers && q.tenant == nil && len(q.literal) > 0
+	if len(lines) == 0 || !refers && !skips && !q.mayMatch(lines) {
 		if offset < end {
 			f.scanned += min(uint64(frame.Records), end-offset)
 			f.own = max(f.own, q.ownIn(frame, end))
 		}
 		return true, nil
 	}
+	rest, ahead := f.rest, ahead{literal: -1, escape: -1}
 	for looked := 0; len(lines) > 0 && offset < end; {
 		if looked > tickBytes {
 			looked = 0
@@ -198,6 +200,16 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 			lines = lines[n:]
 			continue
 		}
+		if skips {
+			if n := ahead.begin(lines, q.literal); n > 0 {
+				passed := min(uint64(bytes.Count(lines[:n], []byte{'\n'})), end-offset)
+				f.scanned += passed
+				offset += passed
+				looked += n
+				lines = lines[n:]
+				continue
+			}
+		}
 		n := bytes.IndexByte(lines, '\n') + 1
 		if n == 0 {
 			n = len(lines)
@@ -205,7 +217,7 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 		f.scanned++
 		if n > 1 && q.owns(lines[:n]) {
 			f.own = offset + 1
-			matches := q.match(lines[:n], f.rest)
+			matches := q.match(lines[:n], rest)
 			if f.quit {
 				return false, errStopped
 			}
@@ -222,6 +234,34 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 		offset++
 	}
 	return true, nil
+}
+
+// ahead is how many bytes of lines are left from the next literal and from the next escape on; -1: it
+// is not known.
+type ahead struct{ literal, escape int }
+
+// begin returns where the line begins that has the next of either: no line before it has one.
+func (a *ahead) begin(lines, literal []byte) int {
+	left := len(lines)
+	if a.literal < 0 || a.literal > left {
+		a.literal = left - find(bytes.Index(lines, literal), left)
+	}
+	if a.escape < 0 || a.escape > left {
+		a.escape = left - find(bytes.IndexByte(lines, '\\'), left)
+	}
+	next := max(a.literal, a.escape)
+	if next == 0 {
+		return left
+	}
+	return bytes.LastIndexByte(lines[:left-next], '\n') + 1
+}
+
+// find returns at, or end if nothing was found.
+func find(at, end int) int {
+	if at < 0 {
+		return end
+	}
+	return at
 }
 
 // owns reports whether a line is of the tenant whose lines are looked at.
