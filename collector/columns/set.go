@@ -37,8 +37,13 @@ func (s *Set) At(i int) []byte {
 // Add returns the number of b.
 func (s *Set) Add(b []byte) int { return s.add(b, maphash.Bytes(seed, b)) }
 
-// AddFrom returns the number of string i of another set.
-func (s *Set) AddFrom(other *Set, i int) int { return s.add(other.At(i), other.hashes[i]) }
+// AddAll appends to dst the numbers of the strings from to before to of another set.
+func (s *Set) AddAll(dst []int32, other *Set, from, to int) []int32 {
+	for i := from; i < to; i++ {
+		dst = append(dst, int32(s.add(other.At(i), other.hashes[i])))
+	}
+	return dst
+}
 
 const upperHalf = 0xffffffff << 32
 

@@ -11,8 +11,8 @@ type states interface {
 	grow()                                                       // adds that of a new group
 	add(group int, v Value) (grown int)                          // v is not Absent, unless the function counts rows
 	addCells(c *columns.Cells, rows, groups []int32, r *Row) int // adds the values that rows have
-	merge(group int, others states, other int) (grown int)
-	move(others states, other int) // grows by one of others, which are not used any more
+	merge(groups []int32, others states, from int) int           // merges others, which begin at from, into those of groups
+	move(others states, other int)                               // grows by one of others, which are not used any more
 	value(group int, buf []byte) Value
 	estimate(group int) string
 	spare() (grown int) // has each hold less
@@ -32,8 +32,11 @@ func (c *counts) estimate(int) string { return "" }
 func (c *counts) spare() int          { return 0 }
 func (c *counts) reset()              { *c = (*c)[:0] }
 
-func (c *counts) merge(group int, others states, other int) int {
-	(*c)[group] += (*others.(*counts))[other]
+func (c *counts) merge(groups []int32, others states, from int) int {
+	into := *c
+	for i, n := range (*others.(*counts))[from:][:len(groups)] {
+		into[groups[i]] += n
+	}
 	return 0
 }
 
@@ -74,8 +77,12 @@ func (l *list[T, S]) value(group int, buf []byte) Value { return l.at(group).val
 func (l *list[T, S]) estimate(group int) string         { return l.at(group).estimate() }
 func (l *list[T, S]) reset()                            { l.all = l.all[:0] }
 
-func (l *list[T, S]) merge(group int, others states, other int) int {
-	return l.at(group).merge(others.(*list[T, S]).at(other))
+func (l *list[T, S]) merge(groups []int32, others states, from int) (grown int) {
+	o := others.(*list[T, S])
+	for i, group := range groups {
+		grown += l.at(int(group)).merge(o.at(from + i))
+	}
+	return grown
 }
 
 func (l *list[T, S]) move(others states, other int) {

@@ -165,7 +165,7 @@ func (s *statsStep) regroup(i int) (grown int) {
 		}
 		n := s.keys.Len()
 		if into := s.keys.Add(buf); into < n {
-			grown += s.mergeStates(into, states, group) - s.groupBytes(key)
+			grown += s.mergeStates([]int32{int32(into)}, states, group) - s.groupBytes(key)
 			continue
 		}
 		for j := range states {
@@ -176,10 +176,10 @@ func (s *statsStep) regroup(i int) (grown int) {
 	return grown
 }
 
-// mergeStates merges the states of a group of others into those of a group.
-func (s *statsStep) mergeStates(group int, others []states, other int) (grown int) {
+// mergeStates merges the states of the groups of others from the one at from on into those of groups.
+func (s *statsStep) mergeStates(groups []int32, others []states, from int) (grown int) {
 	for i := range others {
-		grown += s.states[i].merge(group, others[i], other)
+		grown += s.states[i].merge(groups, others[i], from)
 	}
 	return grown
 }
@@ -223,18 +223,16 @@ func (s *statsStep) merge(other step) error {
 			}
 		}
 	}
-	for from := range o.keys.Len() {
-		if from%often == often-1 {
-			if err := s.env.Check(); err != nil {
-				return err
-			}
+	for from := 0; from < o.keys.Len(); from += often {
+		if err := s.env.Check(); err != nil {
+			return err
 		}
 		n, grown := s.keys.Len(), 0
-		group := s.keys.AddFrom(&o.keys, from)
-		if group == n {
-			grown = s.newGroup(o.keys.At(from))
+		s.groups = s.keys.AddAll(s.groups[:0], &o.keys, from, min(from+often, o.keys.Len()))
+		for ; n < s.keys.Len(); n++ {
+			grown += s.newGroup(s.keys.At(n))
 		}
-		if err := s.take(grown + s.mergeStates(group, o.states, from)); err != nil {
+		if err := s.take(grown + s.mergeStates(s.groups, o.states, from)); err != nil {
 			return err
 		}
 	}
