@@ -184,12 +184,9 @@ func (s *sum) value(buf []byte) Value {
 		}
 		return numberOf(buf, total)
 	case s.average:
-		total := s.fixed.rat()
-		mean, _ := total.Quo(total, new(big.Rat).SetInt64(s.n)).Float64()
-		return numberOf(buf, mean)
+		return numberOf(buf, s.fixed.mean(s.n))
 	}
-	d, _ := jsonwalk.ParseDecimal([]byte(s.fixed.rat().FloatString(fixedDigits)))
-	return Value{Number, d.AppendTo(buf)}
+	return Value{Number, s.fixed.appendTo(buf)}
 }
 
 // fixed is a number in units of 1e-9, of 128 bits. More than 1e11 of the numbers that
@@ -250,6 +247,35 @@ func (x fixed) negative() fixed {
 func (x fixed) plus(y fixed) fixed {
 	low, carry := bits.Add64(x.low, y.low, 0)
 	return fixed{x.high + y.high + int64(carry), low}
+}
+
+// small returns x in units of 1e-9, if 64 bits are enough.
+func (x fixed) small() (n int64, ok bool) {
+	n = int64(x.low)
+	return n, x.high == n>>63
+}
+
+// appendTo appends x as jsonwalk.Decimal does.
+func (x fixed) appendTo(buf []byte) []byte {
+	text := make([]byte, 0, 64)
+	if n, ok := x.small(); ok {
+		text = append(strconv.AppendInt(text, n, 10), "e-9"...)
+	} else {
+		text = append(text, x.rat().FloatString(fixedDigits)...)
+	}
+	d, _ := jsonwalk.ParseDecimal(text)
+	return d.AppendTo(buf)
+}
+
+// mean returns x divided by n, rounded once.
+func (x fixed) mean(n int64) float64 {
+	const unit, exact = 1e9, 1 << 53
+	if total, ok := x.small(); ok && total%unit == 0 && n < exact { // two numbers that are exact
+		return float64(total/unit) / float64(n)
+	}
+	total := x.rat()
+	mean, _ := total.Quo(total, new(big.Rat).SetInt64(n)).Float64()
+	return mean
 }
 
 func (x fixed) rat() *big.Rat {

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 func number(f float64) Value {
@@ -179,6 +182,39 @@ func TestNth(t *testing.T) {
 		}
 		if slices.Sort(list); !slices.Equal(list, sorted) {
 			t.Fatal("the numbers are not the same")
+		}
+	}
+}
+
+// Sums of 64 bits are written and divided as rationals are, and integers are added as texts are.
+func TestFixed(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 20_000 {
+		n, digits := r.Int64N(1e18)>>r.IntN(60), r.IntN(10)
+		if r.IntN(2) == 0 {
+			n = -n
+		}
+		x := fixedOfInt(n, digits)
+		text := strconv.AppendInt(nil, n, 10)
+		text = fmt.Appendf(text, "e-%d", digits)
+		d, _ := jsonwalk.ParseDecimal(text)
+		if y, ok := fixedOf(d); !ok || x != y {
+			t.Fatalf("%s is %v, want %v", text, x, y)
+		}
+		if f, ok := floatOfInt(n, digits); ok && f != floatOf(text) {
+			t.Fatalf("%s is %v, want %v", text, f, floatOf(text))
+		}
+		if r.IntN(3) == 0 {
+			x = x.plus(fixed{r.Int64N(1 << 40), r.Uint64()})
+		}
+		d, _ = jsonwalk.ParseDecimal([]byte(x.rat().FloatString(fixedDigits)))
+		if got, want := string(x.appendTo(nil)), string(d.AppendTo(nil)); got != want {
+			t.Fatalf("%v is %s, want %s", x, got, want)
+		}
+		rows := 1 + r.Int64N(1<<r.IntN(62))
+		want, _ := new(big.Rat).Quo(x.rat(), new(big.Rat).SetInt64(rows)).Float64()
+		if got := x.mean(rows); got != want {
+			t.Fatalf("%v divided by %d is %v, want %v", x, rows, got, want)
 		}
 	}
 }

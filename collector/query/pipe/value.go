@@ -50,7 +50,8 @@ func valueOf(raw []byte, buf *[]byte) Value {
 
 // decimal returns the number that v is or, as a String, contains.
 func (v Value) decimal() (jsonwalk.Decimal, bool) {
-	if v.Kind != Number && v.Kind != String {
+	n := len(v.Text)
+	if v.Kind != Number && v.Kind != String || n == 0 || !jsonwalk.IsDigit(v.Text[n-1]) { // most texts, and times
 		return jsonwalk.Decimal{}, false
 	}
 	return jsonwalk.ParseDecimal(v.Text)
