@@ -187,6 +187,13 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 				return false, err
 			}
 		}
+		if n := emptyLines(lines, end-offset); n > 0 {
+			f.scanned += uint64(n)
+			offset += uint64(n)
+			looked += n
+			lines = lines[n:]
+			continue
+		}
 		if f.batch = f.tables.references(lines, end-offset, tickBytes-looked); f.batch != nil {
 			n := f.batch.bytes
 			offset += uint64(f.batch.lines)
@@ -215,7 +222,7 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 			n = len(lines)
 		}
 		f.scanned++
-		if n > 1 && q.owns(lines[:n]) {
+		if q.owns(lines[:n]) {
 			f.own = offset + 1
 			matches := q.match(lines[:n], rest)
 			if f.quit {
@@ -262,6 +269,15 @@ func find(at, end int) int {
 		return end
 	}
 	return at
+}
+
+// emptyLines returns how many lines are empty before the first that is not, of at most most lines. They
+// do not match: see lens.
+func emptyLines(lines []byte, most uint64) (n int) {
+	for n < len(lines) && uint64(n) < most && lines[n] == '\n' {
+		n++
+	}
+	return n
 }
 
 // owns reports whether a line is of the tenant whose lines are looked at.

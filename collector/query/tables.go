@@ -88,15 +88,15 @@ func (t *tables) find(line []byte) (table *rowTable, row int) {
 	return t.list[number], row
 }
 
-// references returns the references that lines begin with, from at most most lines; nil: none. They are of
-// about size bytes of lines.
+// references returns the references that lines begin with, and those after empty lines; nil: none. They
+// are in at most most lines, and of about size bytes as lines, but one at least.
 func (t *tables) references(lines []byte, most uint64, size int) *batch {
-	if t == nil {
+	if t == nil || lines[0] != referenceMark {
 		return nil
 	}
 	b := &t.batch
 	*b = batch{rows: b.rows[:0]}
-	for at, n := 0, 0; at < len(lines) && uint64(n) < most && size > 0; n++ {
+	for at, n := 0, 0; at < len(lines) && uint64(n) < most && (size > 0 || b.table == nil); n++ {
 		if lines[at] == '\n' {
 			at++
 			size--

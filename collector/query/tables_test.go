@@ -105,8 +105,11 @@ func TestTables(t *testing.T) {
 	}
 	for round := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, round))
-		style, n := r.IntN(128), 70+r.IntN(300)
-		texts, blocks := make([][]byte, n), make([][]byte, 1+r.IntN(3))
+		style, n, different := r.IntN(128), 70+r.IntN(300), 1+r.IntN(3)
+		if round%20 == 7 {
+			n, different = 40*(maxTables+5), maxTables+5
+		}
+		texts, blocks := make([][]byte, n), make([][]byte, different)
 		in := make([]int, n)
 		for i := range texts {
 			line := columnLine(r, i, style)
@@ -275,8 +278,14 @@ func TestForgedReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.tables.begin = true
-	if _, err := newLens(q, &f).unpack(nil, enc.Append(nil, lines), len(lines)); err != nil {
+	part, err := newLens(q, &f).unpack(nil, enc.Append(nil, lines), len(lines))
+	if err != nil {
 		t.Fatal(err)
+	}
+	for size, want := range map[int]int{-1: 1, 0: 1, 1: 1, 18: 1, 19: 2, 36: 2, 37: 3, 5000: 100} {
+		if b := f.tables.references(part, 1000, size); b == nil || len(b.rows) != want || b.lines != want {
+			t.Errorf("of %d bytes: %+v, want %d", size, b, want)
+		}
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100_000 {
