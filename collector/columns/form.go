@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/times"
@@ -237,9 +238,9 @@ func appendDecimal(dst []byte, i int64, fraction int) []byte {
 // appendDigits appends the n digits of i.
 func appendDigits(dst []byte, i int64, n int) []byte {
 	at := len(dst)
-	dst = append(dst, make([]byte, n)...)
-	for u := uint64(i); n > 0; n-- {
-		dst[at+n-1] = byte('0' + u%10)
+	dst = slices.Grow(dst, n)[:at+n]
+	for u, out := uint64(i), dst[at:]; n > 0; n-- {
+		out[n-1] = byte('0' + u%10)
 		u /= 10
 	}
 	return dst

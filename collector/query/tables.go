@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -60,32 +61,40 @@ func (t *tables) next() *rowTable {
 	return t.list[t.used]
 }
 
-// A reference is a byte that no canonical line begins with, and the numbers of a table and of its
-// row, seven bits a byte, each with the highest bit.
+// A reference is a byte that no canonical line begins with, the numbers of a table and of its row,
+// seven bits a byte, each with the highest bit, and the end of the line.
 const (
 	referenceMark = 0x01
 	referenceLen  = 8
-	highBit       = 0x80
+	emptyRef      = referenceMark | 0x80808080_8080<<8 | '\n'<<56
 	maxReferences = 1 << 28 // rows of a table
+	low7          = 1<<7 - 1
 )
 
-func appendReference(dst []byte, table, row int) []byte {
-	return append(dst, referenceMark, highBit|byte(table>>7), highBit|byte(table),
-		highBit|byte(row>>21), highBit|byte(row>>14), highBit|byte(row>>7), highBit|byte(row), '\n')
+// reference returns a reference, as a number of which the first byte is the lowest.
+func reference(table, row int) uint64 {
+	t, r := uint64(table), uint64(row)
+	return emptyRef | t>>7&low7<<8 | t&low7<<16 | r>>21&low7<<24 | r>>14&low7<<32 | r>>7&low7<<40 | r&low7<<48
 }
 
-// find returns the row that a line refers to; nil: it is a line.
-func (t *tables) find(line []byte) (table *rowTable, row int) {
-	if len(line) != referenceLen || line[0] != referenceMark || line[referenceLen-1] != '\n' {
+// find returns the row that lines begin with a reference to; nil: they begin with none.
+func (t *tables) find(lines []byte) (table *rowTable, row int) {
+	if len(lines) < referenceLen {
 		return nil, 0
 	}
-	r := (*[referenceLen]byte)(line)
-	number := int(r[1]&^highBit)<<7 | int(r[2]&^highBit)
-	row = int(r[3]&^highBit)<<21 | int(r[4]&^highBit)<<14 | int(r[5]&^highBit)<<7 | int(r[6]&^highBit)
-	if number >= t.used || row >= t.list[number].block.Len() || !t.list[number].rows.Has(row) {
+	r := binary.LittleEndian.Uint64(lines)
+	if r&emptyRef != emptyRef || r&0xff != referenceMark || r>>56 != '\n' {
 		return nil, 0
 	}
-	return t.list[number], row
+	number := int(r>>8&low7<<7 | r>>16&low7)
+	row = int(r>>24&low7<<21 | r>>32&low7<<14 | r>>40&low7<<7 | r>>48&low7)
+	if number >= t.used {
+		return nil, 0
+	}
+	if table = t.list[number]; row >= table.block.Len() || !table.rows.Has(row) {
+		return nil, 0
+	}
+	return table, row
 }
 
 // references returns the references that lines begin with, and those after empty lines; nil: none. They
@@ -102,7 +111,7 @@ func (t *tables) references(lines []byte, most uint64, size int) *batch {
 			size--
 			continue
 		}
-		table, row := t.find(lines[at:min(at+referenceLen, len(lines))])
+		table, row := t.find(lines[at:])
 		if table == nil || b.table != nil && b.table != table {
 			break
 		}
@@ -168,7 +177,7 @@ func (l *lens) fill(t *rowTable, rows columns.Rows) error {
 	for i := range best {
 		best[i] = bestColumn(b, holes, i)
 	}
-	plain := make([]bool, len(holes))
+	plain, all := make([]bool, len(holes)), true
 	for shape := range plain {
 		plain[shape] = holes[shape] != nil
 		for i, hole := range holes[shape] {
@@ -176,8 +185,11 @@ func (l *lens) fill(t *rowTable, rows columns.Rows) error {
 				plain[shape] = false
 			}
 		}
+		all = all && (plain[shape] || b.Lines(shape) == 0)
 	}
-	rows.Intersect(b.Of(plain))
+	if !all {
+		rows.Intersect(b.Of(plain))
+	}
 	if err := l.leaveObjects(rows); err != nil {
 		return err
 	}
@@ -318,7 +330,7 @@ func (l *lens) appendTable(dst []byte, rows, refs columns.Rows) ([]byte, error) 
 		}
 		switch {
 		case refs.Has(row):
-			dst = appendReference(dst, number, row)
+			dst = binary.LittleEndian.AppendUint64(dst, reference(number, row))
 		case n == 0:
 			dst = append(dst, '\n')
 		default:

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -289,7 +290,7 @@ func TestForgedReferences(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100_000 {
-		line := appendReference(nil, r.IntN(3), r.IntN(1<<r.IntN(28)))
+		line := binary.LittleEndian.AppendUint64(nil, reference(r.IntN(3), r.IntN(1<<r.IntN(28))))
 		line[r.IntN(len(line))] ^= byte(r.IntN(2) << r.IntN(8))
 		if table, row := f.tables.find(line); table != nil && (table != f.tables.list[0] || row >= 100) {
 			t.Fatalf("%q is row %d", line, row)
