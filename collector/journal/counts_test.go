@@ -64,12 +64,15 @@ func TestCountsFollowTheFile(t *testing.T) {
 		_, err := j.Append(context.Background(), b)
 		testkit.OK(t, err)
 	}
+	counts := func(j *Journal, at uint64) (*Counts, uint64, uint64) {
+		return j.Counts(at, math.MinInt64, math.MaxInt64, CountStep)
+	}
 	// check compares the counts with what a reader finds, and returns how many segments have some.
 	check := func() (counted, segments int) {
 		r := j.NewReader(0)
 		defer r.Close()
 		for at := uint64(0); at < n; segments++ {
-			c, first, end := j.Counts(at, math.MinInt64, math.MaxInt64)
+			c, first, end := counts(j, at)
 			if at = end; c == nil {
 				continue
 			}
@@ -80,10 +83,17 @@ func TestCountsFollowTheFile(t *testing.T) {
 				f, _, _ := r.TryNext() // or a gap
 				records += uint64(f.Records)
 			}
-			for _, k := range c.Steps {
-				sum += uint64(k.Records)
+			for _, step := range []time.Duration{0, 24 * time.Hour, time.Minute} {
+				sum = 0
+				w, _, _ := j.Counts(first, math.MinInt64, math.MaxInt64, step)
+				if w == nil || w.Step < c.Step || step > 0 && w.Step > int64(step) {
+					t.Fatalf("%+v for %v", w, step)
+				}
+				for _, k := range w.Steps {
+					sum += uint64(k.Records)
+				}
 			}
-			if again, _, _ := j.Counts(first, math.MinInt64, math.MaxInt64); again != c {
+			if again, _, _ := counts(j, first); again != c {
 				continue // the file was replaced meanwhile
 			}
 			if c.First != first || c.End != end || c.Records != records || sum != records {
@@ -103,17 +113,17 @@ func TestCountsFollowTheFile(t *testing.T) {
 		counted, segments := check()
 		held := 0
 		for _, s := range j.segs {
-			if s.counts != nil {
-				held += len(s.counts.Steps)
+			if c := s.counts[2]; c != nil {
+				held += c.size()
 			}
 		}
-		if counted != segments-1 || len(j.counts.segs) != counted || j.counts.n != held {
-			t.Errorf("round %d: %d of %d segments are counted, %d held, of %d", round, counted, segments, j.counts.n, held)
+		if counted != segments-1 || len(j.counts[2].segs) != counted || j.counts[2].n != held {
+			t.Errorf("round %d: %d of %d segments are counted, %d held, of %d", round, counted, segments, j.counts[2].n, held)
 		}
-		if c, _, _ := j.Counts(1000, math.MinInt64, math.MaxInt64); c == nil || c.Records != 0 && (c.Tenant == nil || *c.Tenant != "a") {
+		if c, _, _ := counts(j, 1000); c == nil || c.Records != 0 && (c.Tenant == nil || *c.Tenant != "a") {
 			t.Errorf("round %d: %+v of what was two tenants'", round, c)
 		}
-		if c, _, end := j.Counts(0, math.MinInt64, -1); c == nil || c.Records != 0 || c.End != end {
+		if c, _, end := j.Counts(0, math.MinInt64, -1, 0); c == nil || c.Records != 0 || c.End != end {
 			t.Errorf("round %d: %+v of another time", round, c)
 		}
 		if round == 0 {
@@ -123,8 +133,44 @@ func TestCountsFollowTheFile(t *testing.T) {
 	}
 	first, last := j.segs[0], j.segs[len(j.segs)-2]
 	j.dropCountsLocked(last)
-	j.counts.n += maxHeldCounts // as if there were so many more
-	if c, _, _ := j.Counts(last.first, math.MinInt64, math.MaxInt64); c == nil || first.counts != nil || !slices.Equal(j.counts.segs, []*segment{last}) {
-		t.Errorf("%d segments have counts, and %v is one", len(j.counts.segs), c)
+	j.counts[0].n += maxHeldCounts // as if there were so many more
+	if c, _, _ := counts(j, last.first); c == nil || first.counts[0] != nil || first.counts[2] == nil || !slices.Equal(j.counts[0].segs, []*segment{last}) {
+		t.Errorf("%d segments have counts, and %v is one", len(j.counts[0].segs), c)
+	}
+}
+
+// Pieces of a segment that is not sealed have counts, which stay the same while it grows.
+func TestCountsOfPieces(t *testing.T) {
+	j := mustOpen(t, "/j", Options{Disk: disktest.NewMem()})
+	lines := func(n int) {
+		for range n {
+			b := Batch{Records: 100}
+			for i := range b.Records {
+				b.Lines = append(b.Lines, tenantLine(i, "", 1000)...)
+			}
+			_, err := j.Append(context.Background(), b)
+			testkit.OK(t, err)
+		}
+	}
+	type piece struct {
+		*Counts
+		first, end uint64
+	}
+	pieces := func() (all []piece) {
+		for at := uint64(0); at < j.Next(); at = all[len(all)-1].end {
+			c, first, end := j.Counts(at+(j.Next()-at)%7, math.MinInt64, math.MaxInt64, 0)
+			all = append(all, piece{c, first, end})
+			if first != at || c != nil && (c.First != first || c.End != end || c.Records != end-first || len(c.Steps) != 1 || uint64(c.Steps[0].Records) != c.Records) {
+				t.Fatalf("%+v from %d to %d, at %d", c, first, end, at)
+			}
+		}
+		return all
+	}
+	lines(20)
+	before := pieces()
+	lines(40)
+	after := pieces()
+	if n := len(before); n < 2 || before[n-1].Counts != nil || len(after) < n+2 || !slices.Equal(before[:n-1], after[:n-1]) || after[n-1].Counts == nil {
+		t.Errorf("%v, and later %v", before, after)
 	}
 }

@@ -133,7 +133,7 @@ type Journal struct {
 	next     uint64     // offset of the next record
 	total    int64      // bytes of all segments
 	segs     []*segment // by first offset
-	counts   heldCounts
+	counts   [len(grains)]heldCounts
 	queue    queue
 	syncer   syncer
 	keys     keyTable

@@ -61,6 +61,7 @@ type Reader struct {
 	maxTime  int64
 	tenant   *string // whose blocks are read; nil: all
 	next     uint64  // the cursor
+	stop     uint64  // see SetEnd
 	err      error   // sticks
 	failures int     // of the disk, in a row
 	seen     *Seen
@@ -79,7 +80,7 @@ func (j *Journal) NewReader(from uint64) *Reader {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.counters.Readers++
-	return &Reader{j: j, next: from, minTime: math.MinInt64, maxTime: math.MaxInt64, seen: new(Seen)}
+	return &Reader{j: j, next: from, stop: math.MaxUint64, minTime: math.MinInt64, maxTime: math.MaxInt64, seen: new(Seen)}
 }
 
 // Seen counts the blocks that readers have come to: frames, or what frames with blocks have of
@@ -107,6 +108,10 @@ func (r *Reader) SetSeen(s *Seen) { r.seen = s }
 // SetTimeRange makes the reader skip frames without a record from min to max, both
 // included, in unix nanoseconds. Frames are not cut.
 func (r *Reader) SetTimeRange(min, max int64) { r.minTime, r.maxTime = min, max }
+
+// SetEnd makes TryNext return false once the cursor is at offset or after it, and so not look beyond
+// for a frame that is not to be skipped. The last frame may go on after it.
+func (r *Reader) SetEnd(offset uint64) { r.stop = offset }
 
 // SetTenant makes the reader skip the blocks of other tenants. What is not in blocks, as in
 // the newest segments, comes whole: see [TenantOf].
@@ -210,6 +215,9 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 	defer func() { r.seen.Nanos.Add(int64(time.Since(begin))) }()
 	r.endLoan()
 	for r.err == nil {
+		if r.next >= r.stop {
+			return Frame{}, false, nil
+		}
 		if r.seg == nil {
 			ok, err := r.enter()
 			if err != nil || !ok {

@@ -1,10 +1,8 @@
 package journal
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
@@ -194,13 +192,7 @@ func (s *summary) end(keys []keyed, written time.Time, filters []byte) []byte {
 		})
 		section = append(section, filters...)
 	}
-	for c, n := range s.counts {
-		c.Records = n
-		f.Counts = append(f.Counts, c)
-	}
-	slices.SortFunc(f.Counts, func(a, b recordlog.Count) int {
-		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Level, b.Level))
-	})
+	f.Counts = listCounts(s.counts)
 	return f.Append(section)
 }
 
@@ -236,8 +228,20 @@ func (j *Journal) writeFooter(f disk.File, path string, id, first uint64, size i
 	w.Open(f, path, size)
 	w.Expect(id)
 	s, rest := newSummary(id, first), j.takeTurns()
-	if err := w.each(func(h *recordlog.Frame, frame []byte) error {
-		_ = rest() // a journal that is closing does not wait
+	if err := s.read(&w, func() { _ = rest() }); err != nil { // a journal that is closing does not wait
+		return 0, err
+	}
+	end := s.end(keys, written, nil)
+	if _, err := f.WriteAt(end, size); err != nil {
+		return 0, err
+	}
+	return int64(len(end)), f.Sync()
+}
+
+// read adds the frames of w up to its limit. It calls rest before each.
+func (s *summary) read(w *walker, rest func()) error {
+	return w.each(func(h *recordlog.Frame, frame []byte) error {
+		rest()
 		if what := h.Unknown(); what != "" {
 			return fmt.Errorf("a frame has %s", what)
 		}
@@ -247,14 +251,7 @@ func (j *Journal) writeFooter(f disk.File, path string, id, first uint64, size i
 			s.lines(lines, h.Records, h.MinTime)
 		}
 		return err
-	}, nil); err != nil {
-		return 0, err
-	}
-	end := s.end(keys, written, nil)
-	if _, err := f.WriteAt(end, size); err != nil {
-		return 0, err
-	}
-	return int64(len(end)), f.Sync()
+	}, nil)
 }
 
 // settleAll seals every retired segment: fsync, footer, fsync, rename, fsync of the folder.
@@ -324,6 +321,7 @@ func (j *Journal) settle(s *segment) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s.file, s.busy = nil, false
+	s.pieces = nil
 	s.settled, s.sealed, s.footer, s.keyless = true, renamed, footer, footer > 0 && len(keys) == 0
 	j.changedLocked()
 	j.total += footer

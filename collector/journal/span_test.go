@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"testing"
@@ -66,5 +67,30 @@ func TestSpan(t *testing.T) {
 		if f, ok, err := r.TryNext(); err != nil || !ok || f.First != at || string(f.Lines) != string(line) {
 			t.Errorf("at %d: %+v %v %v", at, f.First, ok, err)
 		}
+	}
+}
+
+// A reader with an end does not look for a frame of its times beyond it.
+func TestReaderEnd(t *testing.T) {
+	j := mustOpen(t, t.TempDir(), Options{Disk: disktest.NewMem(), SegmentBytes: 4000})
+	line := append(bytes.Repeat([]byte{'x'}, 99), '\n')
+	for i := range 100 {
+		if _, err := j.Append(context.Background(), Batch{Lines: line, Records: 1, MinTime: int64(i), MaxTime: int64(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, seen := j.NewReader(10), new(Seen)
+	defer r.Close()
+	r.SetSeen(seen)
+	r.SetTimeRange(90, 95)
+	r.SetEnd(15)
+	for range 2 {
+		if f, ok, err := r.TryNext(); ok || err != nil || r.Offset() < 15 || r.Offset() > 90 || seen.Read.Load() > 0 || seen.ByTime.Load() > 5 {
+			t.Fatalf("%+v %v %v at %d after %d frames", f, ok, err, r.Offset(), seen.ByTime.Load())
+		}
+	}
+	r.SetEnd(math.MaxUint64)
+	if f, ok, err := r.TryNext(); !ok || err != nil || f.First != 90 {
+		t.Errorf("%+v %v %v", f, ok, err)
 	}
 }

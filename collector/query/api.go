@@ -86,12 +86,13 @@ type source struct {
 	exclude     func(offset uint64, minTime, maxTime int64, t *filters.Test) (first, end uint64, parts []journal.Excluded, err error)
 	newReader   func(from uint64) reader
 	segments    func(minimum, maximum int64) (in, all int)
-	counts      func(offset uint64, minTime, maxTime int64) (c *journal.Counts, first, end uint64)
+	counts      func(offset uint64, minTime, maxTime int64, step time.Duration) (c *journal.Counts, first, end uint64)
 }
 
 // reader is a *journal.Reader, except in tests.
 type reader interface {
 	SetTimeRange(minimum, maximum int64)
+	SetEnd(offset uint64)
 	SetTenant(name string)
 	SetSeen(*journal.Seen)
 	SetUnpack(unpack func(dst, block []byte, size int) ([]byte, error))

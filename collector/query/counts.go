@@ -26,7 +26,8 @@ type counter struct {
 	query *Query
 	by    pipe.Tally
 
-	minimum, maximum int64 // of the query's times
+	minimum, maximum int64           // of the query's times
+	grains           []time.Duration // to ask for one after the other, see [journal.Journal.Counts]
 	left             []stretch
 
 	verdicts []verdict // of the segment
@@ -76,6 +77,13 @@ func (a *API) newCounter(out *rows, req request) *counter {
 		out.run.Widen(step)
 		c.by.Steps = append(c.by.Steps, step)
 	}
+	c.grains = []time.Duration{0, journal.CountStep}
+	for _, step := range c.by.Steps {
+		if c.grains[0] = time.Hour; step%time.Hour != 0 {
+			c.grains = c.grains[1:]
+			break
+		}
+	}
 	return c
 }
 
@@ -100,9 +108,17 @@ func (a *API) count(ctx context.Context, out *rows, req request) ([]stretch, err
 	}
 	defer out.turn.End()
 	for at := out.from; at < out.end; {
-		n, _, end := a.counts(c, at)
-		out.wait(out.turn.Begin)
-		if n == nil || !a.addCounts(c, n) {
+		var end uint64
+		taken := false
+		for _, step := range c.grains {
+			var n *journal.Counts
+			n, _, end = a.counts(c, at, step)
+			out.wait(out.turn.Begin)
+			if taken = n != nil && a.addCounts(c, n, step == journal.CountStep); n == nil || taken {
+				break
+			}
+		}
+		if !taken {
 			c.cells = c.cells[:0]
 			c.read(offsets{at, min(end, out.end)}, c.query)
 		}
@@ -114,11 +130,11 @@ func (a *API) count(ctx context.Context, out *rows, req request) ([]stretch, err
 	return c.left, c.flush()
 }
 
-// counts returns the counts of a segment whose lines are all asked for, and which offsets it has, as
-// [journal.Journal.Counts] does. It is called out of a turn.
-func (a *API) counts(c *counter, offset uint64) (n *journal.Counts, first, end uint64) {
+// counts returns counts, if all of their lines are asked for, and which offsets they are of, as
+// [journal.Journal.Counts] does. It ends the turn.
+func (a *API) counts(c *counter, offset uint64, step time.Duration) (n *journal.Counts, first, end uint64) {
 	c.out.turn.End()
-	c.out.wait(func() { n, first, end = a.src.counts(offset, c.minimum, c.maximum) })
+	c.out.wait(func() { n, first, end = a.src.counts(offset, c.minimum, c.maximum, step) })
 	tenant := c.query.tenant
 	if n != nil && n.Records > 0 && (first < c.out.from || end > c.out.end || tenant != nil && (n.Tenant == nil || *n.Tenant != *tenant)) {
 		n = nil
@@ -135,14 +151,14 @@ func (c *counter) read(o offsets, q *Query) {
 	c.left = append(c.left, stretch{o, q})
 }
 
-// addCounts takes the cells of n that match, and leaves to be read what they do not tell. It
-// returns false if that is all of the segment.
-func (a *API) addCounts(c *counter, n *journal.Counts) bool {
+// addCounts takes the cells of n that match, and leaves to be read what they do not tell: with finest
+// not all of it, and else nothing. It returns false if it cannot.
+func (a *API) addCounts(c *counter, n *journal.Counts, finest bool) bool {
 	f := found{reached: c.out.reached}
 	parts, ok := c.look(n, &f)
 	deleted := n.Records < n.End-n.First
 	switch {
-	case !ok, deleted && c.out.asked: // a reader tells that they are missing
+	case !ok, len(parts) > 0 && !finest, deleted && c.out.asked: // a reader tells that they are missing
 		return false
 	case c.query.tenant == nil || n.Records == 0:
 	case deleted, len(parts) > 0, f.matched > 0 && f.matched < n.Records: // the offset of the last line that matches is told
@@ -155,7 +171,6 @@ func (a *API) addCounts(c *counter, n *journal.Counts) bool {
 		c.read(offsets{n.First, n.End}, c.query.within(&since, &until))
 	}
 	if p := c.query.probe; p != nil && n.Records > 0 {
-		p.segments.Add(1)
 		p.counted.Add(int64(f.scanned))
 	}
 	a.add(&c.out.found, &f)
@@ -227,7 +242,13 @@ func between(l slog.Level, from, to int64) facts {
 }
 
 // seconds returns those since 1970, rounded down.
-func seconds(at int64) int64 { return time.Unix(0, at).Unix() }
+func seconds(at int64) int64 {
+	s := at / 1e9
+	if at%1e9 < 0 {
+		s--
+	}
+	return s
+}
 
 // sum adds the cells of a segment to sums.
 func (c *counter) sum() error {
@@ -278,7 +299,7 @@ func (c *counter) flush() error {
 func (a *API) leastStep(c *counter) time.Duration {
 	reach := period{math.MaxInt64, math.MinInt64}
 	look := func(at uint64) (first, end uint64, matches bool) {
-		n, first, end := a.counts(c, at)
+		n, first, end := a.counts(c, at, journal.CountStep)
 		if n != nil {
 			if _, ok := c.look(n, new(found)); ok && len(c.cells) > 0 {
 				earliest, latest := c.cells[0].at+n.Step, c.cells[len(c.cells)-1].at

@@ -17,7 +17,7 @@ import (
 type probe struct {
 	seen                              journal.Seen
 	unpack, wait, looks, emits, pipes atomic.Int64 // nanoseconds
-	segments, counted                 atomic.Int64 // whose counts were enough, and their lines
+	counted                           atomic.Int64 // lines
 }
 
 // spent is where pipes count their time.
@@ -64,7 +64,7 @@ type explanation struct {
 	Reads    any                `json:"reads"`              // of lines: the fields that pipes look at, or that it is whole lines
 	Contains string             `json:"contains,omitempty"` // in each line that matches, unless with an escape
 	Segments map[string]int     `json:"segments,omitempty"`
-	Counted  int64              `json:"counted,omitempty"` // lines that were not looked at, since their segments have counts
+	Counted  int64              `json:"counted,omitempty"` // lines of which the journal's counts told enough
 	Blocks   map[string]int64   `json:"blocks,omitempty"`
 	Complete bool               `json:"complete"`
 	Rows     int                `json:"rows"`
@@ -111,7 +111,7 @@ func (a *API) serveExplain(w http.ResponseWriter, r *http.Request) {
 	f.shape = func(t *table) (any, error) {
 		x.outcome = t.outcome
 		if !out.only {
-			x.Segments = map[string]int{"all": all, "in_range": in, "counted": int(p.segments.Load())}
+			x.Segments = map[string]int{"all": all, "in_range": in}
 			x.Counted = p.counted.Load()
 			x.Blocks = map[string]int64{
 				"by_time": p.seen.ByTime.Load(), "by_tenant": p.seen.ByTenant.Load(), "by_filter": p.seen.ByFilter.Load(), "read": p.seen.Read.Load(),

@@ -432,6 +432,7 @@ func (w *worker) search() error {
 	} else if err := w.reader.Seek(w.span.from); err != nil {
 		return err
 	}
+	w.reader.SetEnd(w.span.to)
 	w.beginPart(w.span.from)
 	return w.api.search(w.reader, w.query, w.span.to, &w.found, w.take, w.tick)
 }
