@@ -30,7 +30,8 @@ type summary struct {
 	packed  bool                       // each frame has a mark
 
 	// the line before: the next one mostly has the same step and level
-	prefix [len(prefixOf)]byte
+	prefix [len(prefixOf)]byte // 0: it has no canonical time
+	minute int64               // its time
 	level  string
 	last   recordlog.Count
 	n      uint32 // lines like it, not yet in counts
@@ -95,29 +96,29 @@ func (s *summary) tenant(name string, records, bytes int) {
 
 // count counts one line; at is its time if it has none.
 func (s *summary) count(line []byte, at int64) {
-	if len(line) > len(prefixOf)+len(restOf) && s.n > 0 &&
-		[len(prefixOf)]byte(line) == s.prefix && s.level == string(levelText(line)) {
+	known := len(line) > len(prefixOf) && [len(prefixOf)]byte(line) == s.prefix
+	level := levelText(line)
+	if known && s.n > 0 && s.level == string(level) {
 		s.n++
 		return
 	}
 	s.flush()
-	c, canonical := recordlog.Count{Step: floorDiv(at, s.foot.Step), Level: recordlog.NoLevel}, false
-	if len(line) > len(prefixOf) {
-		if t, err := time.Parse(prefixOf, string(line[:len(prefixOf)])); err == nil && t.Year() > 1677 && t.Year() < 2262 {
-			c.Step, canonical = floorDiv(t.UnixNano(), s.foot.Step), true
+	if !known {
+		s.prefix, s.minute = [len(prefixOf)]byte{}, at
+		if len(line) > len(prefixOf) {
+			if t, err := time.Parse(prefixOf, string(line[:len(prefixOf)])); err == nil && t.Year() > 1677 && t.Year() < 2262 {
+				s.prefix, s.minute = [len(prefixOf)]byte(line), t.UnixNano()
+			}
 		}
 	}
-	text := ""
-	if canonical {
-		text = string(levelText(line))
-		s.prefix = [len(prefixOf)]byte(line)
-	} else {
-		s.prefix = [len(prefixOf)]byte{}
+	s.last, s.n = recordlog.Count{Step: floorDiv(s.minute, s.foot.Step), Level: recordlog.NoLevel}, 1
+	if s.level = string(level); s.prefix[0] == 0 {
+		return
 	}
-	if l, ok := levels.Parse([]byte(text)); ok && string(levels.Append(nil, l)) == text {
-		c.Level = int32(l)
+	var buf [16]byte
+	if l, ok := levels.Parse(level); ok && string(levels.Append(buf[:0], l)) == s.level {
+		s.last.Level = int32(l)
 	}
-	s.level, s.last, s.n = text, c, 1
 }
 
 // levelText returns the level of a line that is canonical up to it, or nothing. The part that

@@ -63,7 +63,7 @@ type segment struct {
 	tenants    []recordlog.Tenant // whose records are in its file, while listed
 	others     bool               // it may have records of tenants that are not in tenants
 	droppable  time.Time          // when dropping blocks is tried again
-	counts     segmentCounts      // of its file, while Journal.counts has it
+	counts     segmentCounts      // of its file, while they are in Journal.counts
 	pieces     []*Counts          // by index in marks, while it is not sealed; nil: not counted yet
 	suspect    bool               // a reader has met damage in it
 }

@@ -280,7 +280,7 @@ func (c *counter) sumOf(l slog.Level) *cell {
 	return &c.sums[len(c.sums)-1]
 }
 
-// flush gives the sums to the pipes, each as one line and how many there are of it.
+// flush gives the sums to the pipes, each as one line and how many are like it.
 func (c *counter) flush() error {
 	var line []byte
 	for _, k := range c.sums {

@@ -64,7 +64,7 @@ type explanation struct {
 	Reads    any                `json:"reads"`              // of lines: the fields that pipes look at, or that it is whole lines
 	Contains string             `json:"contains,omitempty"` // in each line that matches, unless with an escape
 	Segments map[string]int     `json:"segments,omitempty"`
-	Counted  int64              `json:"counted,omitempty"` // lines of which the journal's counts told enough
+	Counted  int64              `json:"counted,omitempty"` // lines that were not read, since the journal has counts of them
 	Blocks   map[string]int64   `json:"blocks,omitempty"`
 	Complete bool               `json:"complete"`
 	Rows     int                `json:"rows"`
