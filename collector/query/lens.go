@@ -28,7 +28,7 @@ type lens struct {
 	query  *Query
 	fields []field                // in tables
 	exact  bool                   // times are compared, too
-	doubt  bool                   // a term may hold for a row of which that is not sure
+	doubt  bool                   // a term may hold for a row, and it is not sure that it does
 	found  map[*term]columns.Rows // rows of the block for which a term holds, if there was no doubt of any
 	shapes map[string][]int       // see holes
 	ranges map[termDigits]columns.Range

@@ -71,7 +71,7 @@ const (
 	low7          = 1<<7 - 1
 )
 
-// reference returns a reference, as a number of which the first byte is the lowest.
+// reference returns a reference, as a number whose lowest byte is the first.
 func reference(table, row int) uint64 {
 	t, r := uint64(table), uint64(row)
 	return emptyRef | t>>7&low7<<8 | t&low7<<16 | r>>21&low7<<24 | r>>14&low7<<32 | r>>7&low7<<40 | r&low7<<48

@@ -265,7 +265,7 @@ func (s *store) refers(t *testing.T, q *Query) (n int) {
 	}
 }
 
-// A line that is like a reference is none if there is no such row.
+// A line that looks like a reference is a line if there is no such row.
 func TestForgedReferences(t *testing.T) {
 	t.Parallel()
 	f := found{tables: new(tables)}
