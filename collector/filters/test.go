@@ -38,7 +38,7 @@ func Text(text string) *Test {
 	return t
 }
 
-// Value returns the test for lines of which a field has that value: a text without quotes, or
+// Value returns the test for lines with a field that has the value: a text without quotes, or
 // any JSON scalar.
 func Value(text string) *Test {
 	hash, ok := hashOf([]byte(text))

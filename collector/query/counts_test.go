@@ -102,7 +102,7 @@ func countedFilter(r *rand.Rand, first time.Time, span time.Duration, depth int)
 	return "level" + one(r, "=", "!=", "<", "<=", ">", ">=") + one(r, "trace", "debug", "info", "info+2", "warn", "error", "fatal", "fatal+100")
 }
 
-// countedPipes are pipes, some of which counts cannot answer.
+// countedPipes are pipes. Counts cannot answer some of them.
 func countedPipes(r *rand.Rand) string {
 	step := func() string {
 		return "time(" + one(r, "1m", "5m", "7m", "1h", "1h", "90m", "1d", "1w", "auto", "auto", "30s", "90s", "100ms") + ")"
