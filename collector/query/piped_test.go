@@ -304,3 +304,29 @@ func TestPipesMerge(t *testing.T) {
 		}
 	}
 }
+
+// A limit after a sort by counts gives what the sort gives first.
+func TestMostFrequent(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 50 {
+		var lines []string
+		for i := range 300 {
+			lines = append(lines, randomLine(r, i))
+		}
+		for _, stages := range []string{"| stats count() by user, took | sort count", "| stats count(), count(took) by user | sort -count_took", "| stats max(took), count() by user, level | sort count desc"} {
+			n := 1 + r.IntN(30)
+			_, all, err := parsePiped(stages, testNow)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, some, err := parsePiped(fmt.Sprint(stages, " | limit ", n), testNow)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.SplitAfter(runOver(t, all, lines), "\n")
+			if want := strings.Join(want[:min(n, len(want))], ""); runOver(t, some, lines) != want {
+				t.Fatalf("%s | limit %d\ngot\n%swant\n%s", stages, n, runOver(t, some, lines), want)
+			}
+		}
+	}
+}

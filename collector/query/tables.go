@@ -181,7 +181,7 @@ func (l *lens) fill(t *rowTable, rows columns.Rows) error {
 	for shape := range plain {
 		plain[shape] = holes[shape] != nil
 		for i, hole := range holes[shape] {
-			if has := best[i] >= 0 && b.Has(shape, best[i]); hole >= 0 && b.Column(shape, hole) != best[i] || hole < 0 && has {
+			if hole >= 0 && b.Column(shape, hole) != best[i] {
 				plain[shape] = false
 			}
 		}

@@ -35,14 +35,18 @@ func columnLine(r *rand.Rand, i, style int) string {
 	}
 	if style&16 != 0 {
 		add("user2", one(r, `"a\nb"`, `"10"`, "10", "10.0", `"\u0061"`, "true"))
-		attrs = append(attrs, one(r, `"http":{"status":200,"path":"/"}`, `"http":{"status":503}`, `"http.status":404`, `"http":7`))
+		attrs = append(attrs, one(r, `"http":{"status":200,"path":"/"}`, `"http":{"status":503}`, `"http.status":404`, `"http":7`, `"http":{ "status":418}`))
 	} else {
 		add("http", fmt.Sprintf(`{"status":%d}`, 200+r.IntN(3)))
 	}
 	if style&32 != 0 && r.IntN(20) == 0 {
 		attrs = append(attrs, one(r, `"user":"a","user":"b"`, `"us\u0065r":"c"`, `"x":{"y":[{"took":1}]}`))
 	}
-	head := fmt.Sprintf(`{"time":"2026-05-28T%02d:%02d:%02d.%09dZ","level":"%s","msg":"%s","service":"%s"`, i/40%24, i%60, r.IntN(60), r.IntN(4)*250_000_000,
+	at := i / 4
+	if i > 100 {
+		at = 60 * (i - r.IntN(8)) // steps of time get longer, and times come again
+	}
+	head := fmt.Sprintf(`{"time":"2026-05-28T%02d:%02d:%02d.%09dZ","level":"%s","msg":"%s","service":"%s"`, at/3600%24, at/60%60, at%60, r.IntN(2)*250_000_000,
 		one(r, "DEBUG", "INFO", "WARN", "ERROR"), one(r, "", fmt.Sprint("job ", i, " failed"), "GET /a took 15 ms"), one(r, "pay", "ledger", "x7"))
 	if style&64 != 0 && r.IntN(3) == 0 {
 		head += one(r, `,"error":{"kind":"timeout"}`, `,"error":"plain"`, `,"error":{}`)
@@ -53,7 +57,7 @@ func columnLine(r *rand.Rand, i, style int) string {
 // tableFilter is a filter whose terms hold of many lines.
 func tableFilter(r *rand.Rand) string {
 	term := func() string {
-		return one(r, "took>0", "took=*", "user=*", "took>=-3.5 took<7e2", "took in -100..100", "took!=7", "took=7", "level>=info", "service=pay", "service!=x7", "service in (pay, x7)", "-failed", "took", "job",
+		return one(r, "took>0", "took=*", "user=*", "took>=-3.5 took<7e2", "took in -100..100", "took<=0", "took<=100", "took>-0.01", "took<9223372036854775808", "took!=7", "took=7", "level>=info", "service=pay", "service!=x7", "service in (pay, x7)", "-failed", "took", "job",
 			"time>=2026-05-28T00:30:00Z", "time<2026-05-28T01:00:00Z", "not time=2026-05-28T00:10:00Z", "http.status=200", "http=*", "error.kind!=timeout", "error=*", "user~cus", "user=cus*", "user2=a", "attrs~1", "tenant=t1", "took<1e300")
 	}
 	switch r.IntN(5) {
@@ -86,7 +90,7 @@ func tablePipes(t *testing.T, r *rand.Rand) string {
 		some(r.IntN(3), m.addSort, m.addLimit)
 		text := "| " + strings.Join(m.text, " | ")
 		if r.IntN(10) == 0 {
-			text = one(r, "| patterns", "| patterns by service limit 3", "| stats count(), max(level) by time(auto), user | sort -count | limit 3", "| stats count(took), uniq(user) by time(auto)")
+			text = one(r, "| patterns", "| patterns by service limit 3", "| stats count(), max(level) by time(auto), user | sort -count | limit 3", "| stats count(took), uniq(user) by time(auto)", "| stats count() by time(auto), service", "| stats min(took), max(took)")
 		}
 		if _, p, err := parsePiped(text, testNow); err == nil && !p.Lines && p.Tables() {
 			return text
@@ -113,12 +117,13 @@ func TestTables(t *testing.T) {
 		texts, blocks := make([][]byte, n), make([][]byte, different)
 		in := make([]int, n)
 		for i := range texts {
-			line := columnLine(r, i, style)
+			in[i] = r.IntN(len(blocks))
+			line := columnLine(r, i, style+2*in[i]) // blocks have numbers of different digits
 			switch {
 			case style&32 != 0 && r.IntN(30) == 0:
 				line = one(r, randomLine(r, i), string(nestedLine(r)), string(genLine(r)), "", "no object")
 			}
-			texts[i], in[i] = []byte(strings.TrimSuffix(line, "\n")+"\n"), r.IntN(len(blocks))
+			texts[i] = []byte(strings.TrimSuffix(line, "\n") + "\n")
 			blocks[in[i]] = append(blocks[in[i]], texts[i]...)
 		}
 		f := found{tables: new(tables)}
