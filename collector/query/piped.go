@@ -72,8 +72,10 @@ func (a *API) feedPipes(ctx context.Context, out *rows, req request) (err error)
 	return nil
 }
 
-// foldBytes is how much a run of a worker holds before it is merged.
-const foldBytes = 1 << 20
+const (
+	foldBytes = 2 << 20 // that a run of a worker holds before it is merged
+	foldSpans = 8       // that a run is of: to merge takes as long as to count
+)
 
 // fold has workers run the pipes over the lines that match, and merges what their runs hold into
 // out.run, in the order of the lines. A run is charged while it waits to be merged. What counts tell
@@ -90,7 +92,7 @@ func (a *API) fold(ctx context.Context, out *rows, req request) error {
 
 func (a *API) foldStretch(ctx context.Context, out *rows, req request, o stretch) error {
 	s := a.newScan(o.query, o.from, o.to, false, &out.found)
-	s.most, s.early = foldBytes, flushEvery
+	s.most, s.early, s.wide = foldBytes, flushEvery, foldSpans
 	s.fresh = func(p *part) {
 		if p.bytes = 0; p.run != nil && p.run.Reset() {
 			return

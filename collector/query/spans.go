@@ -47,6 +47,7 @@ type rangeScan struct {
 	few   bool                              // one worker begins, and others after the first span
 	back  bool                              // spans are cut from the end backwards
 	test  *filters.Test                     // that frames with lines which match pass
+	wide  int                               // how many spans are cut as one at most, forwards, where there are many
 	fresh func(*part)                       // makes p ready for lines
 	keep  func(*part, uint64, []byte) error // adds the line at an offset; p.scanned is up to date
 	most  int                               // bytes of a part, after which it is put
@@ -60,6 +61,7 @@ type rangeScan struct {
 	mu      sync.Mutex
 	uncut   offsets
 	sieve   sieve
+	cut     int       // spans
 	room    sync.Cond // a worker waits for memory, or to be the front; of mu
 	spans   []*span   // that were begun, the front first
 	free    []*part   // to be used again
@@ -122,32 +124,6 @@ func (a *API) newScan(q *Query, from, end uint64, back bool, f *found) *rangeSca
 	s.left = offsets{from, end}
 	s.uncut = s.left
 	return s
-}
-
-// cutLocked returns the next span, or nil.
-func (s *rangeScan) cutLocked() *span {
-	o := s.uncut
-	if o.from >= o.to {
-		return nil
-	}
-	at := o.from
-	if s.back {
-		at = o.to - 1
-	}
-	minimum, maximum := s.query.TimeRange()
-	first, end := s.api.src.span(at, minimum, maximum)
-	skip := 0
-	if s.test != nil {
-		first, end, skip = s.sieve.cut(s, at, first, end)
-	}
-	if s.back {
-		o.from = max(o.from, first)
-		s.uncut.to = o.from
-	} else {
-		o.to = min(o.to, end)
-		s.uncut.from = o.to
-	}
-	return &span{offsets: o, skip: skip}
 }
 
 // run has the workers search, and gives take each part in order until it returns false.

@@ -126,6 +126,10 @@ func TestTables(t *testing.T) {
 			texts[i] = []byte(strings.TrimSuffix(line, "\n") + "\n")
 			blocks[in[i]] = append(blocks[in[i]], texts[i]...)
 		}
+		packed := make([][]byte, len(blocks))
+		for i, text := range blocks {
+			packed[i] = enc.Append(nil, text)
+		}
 		f := found{tables: new(tables)}
 		for range 20 {
 			expr := tableFilter(r) + tablePipes(t, r)
@@ -141,7 +145,7 @@ func TestTables(t *testing.T) {
 			f.tables.begin = true
 			parts := make([][]byte, len(blocks))
 			for i, text := range blocks {
-				if parts[i], err = l.unpack(nil, enc.Append(nil, text), len(text)); err != nil {
+				if parts[i], err = l.unpack(nil, packed[i], len(text)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -47,6 +47,44 @@ func (t *term) filter() *filters.Test {
 	return filters.Any(texts...)
 }
 
+// cutLocked returns the next span, or nil.
+func (s *rangeScan) cutLocked() *span {
+	o := s.uncut
+	if o.from >= o.to {
+		return nil
+	}
+	s.cut++
+	if s.back {
+		first, _, skip := s.aroundLocked(o.to - 1)
+		o.from = max(o.from, first)
+		s.uncut.to = o.from
+		return &span{offsets: o, skip: skip}
+	}
+	_, end, skip := s.aroundLocked(o.from)
+	// The first are short, so that all workers have some, and the last are ready at one time.
+	for n := min(s.wide, s.cut/(2*s.api.o.Admission.CPU.Turns())); n > 0 && skip == 0 && end < o.to; n-- {
+		_, next, skips := s.aroundLocked(end)
+		if skips > 0 {
+			break
+		}
+		end = next
+	}
+	o.to = min(o.to, end)
+	s.uncut.from = o.to
+	return &span{offsets: o, skip: skip}
+}
+
+// aroundLocked returns the range of offsets around one that is best searched as one piece; skip is how
+// many frames that are, if none of them can match.
+func (s *rangeScan) aroundLocked(offset uint64) (first, end uint64, skip int) {
+	minimum, maximum := s.query.TimeRange()
+	first, end = s.api.src.span(offset, minimum, maximum)
+	if s.test != nil {
+		return s.sieve.cut(s, offset, first, end)
+	}
+	return first, end, 0
+}
+
 // A sieve knows which frames of one segment cannot match. Its zero value knows none.
 type sieve struct {
 	offsets
