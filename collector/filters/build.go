@@ -2,7 +2,6 @@ package filters
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"math/bits"
 	"slices"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // A Builder makes the section of one segment. It is for one goroutine at a time. It holds up
@@ -53,7 +53,7 @@ func (b *Builder) Lines(lines []byte) {
 	set, three := b.texts, uint32(lines[0])<<8|uint32(lines[1])<<16
 	for _, c := range lines[2:] {
 		three = three>>8 | uint32(c)<<16
-		row := three * 0x9E3779B1 >> 16
+		row := rowOf(three)
 		set[row/64] |= 1 << (row % 64)
 	}
 }
@@ -223,7 +223,7 @@ func (b *Builder) page(rows []uint64) {
 		}
 		stored := b.pages[start:]
 		b.head = binary.AppendUvarint(b.head, uint64(len(stored)))
-		b.head = binary.LittleEndian.AppendUint32(b.head, crc32.Checksum(stored, castagnoli))
+		b.head = binary.LittleEndian.AppendUint32(b.head, recordlog.Checksum(stored))
 	}
 }
 
@@ -235,7 +235,7 @@ func (b *Builder) Append(dst []byte) []byte {
 	if b.groups > 0 {
 		head := append(binary.AppendUvarint(nil, uint64(b.groups)), b.head...)
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(head)))
-		dst = binary.LittleEndian.AppendUint32(dst, crc32.Checksum(head, castagnoli))
+		dst = binary.LittleEndian.AppendUint32(dst, recordlog.Checksum(head))
 		dst = append(append(dst, head...), b.pages...)
 	}
 	b.head, b.pages, b.groups, b.last = b.head[:0], b.pages[:0], 0, 0

@@ -29,8 +29,6 @@
 // h * 9E3779B97F4A7C15h modulo 2^64 name.
 package filters
 
-import "hash/crc32"
-
 const (
 	groupFrames = 64
 	pageRows    = 512
@@ -50,9 +48,5 @@ const (
 	maxHead  = 4 << 20 // groups that come later are left out
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// trigramRow returns the row of three bytes.
-func trigramRow(a, b, c byte) int {
-	return int((uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9E3779B1 >> 16)
-}
+// rowOf returns the row of a trigram.
+func rowOf(trigram uint32) int { return int(trigram * 0x9E3779B1 >> 16) }

@@ -1,17 +1,12 @@
 package filters
 
 import (
-	"cmp"
 	"encoding/binary"
-	"errors"
-	"hash/crc32"
 	"io"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/rollway/rollway/collector/columns"
+	"github.com/rollway/rollway/internal/recordlog"
 )
-
-// ErrDamaged is the error of a section that no Builder has made.
-var ErrDamaged = errors.New("damaged filters")
 
 // A Test asks of a frame whether it may have something. Nil is a test that every frame passes.
 type Test struct {
@@ -33,7 +28,7 @@ func Text(text string) *Test {
 	t := new(Test)
 	for i := range min(n, maxTrigrams) {
 		at := i * n / min(n, maxTrigrams)
-		t.rows = append(t.rows, trigramRow(text[at], text[at+1], text[at+2]))
+		t.rows = append(t.rows, rowOf(uint32(text[at])|uint32(text[at+1])<<8|uint32(text[at+2])<<16))
 	}
 	return t
 }
@@ -76,7 +71,8 @@ func Any(tests ...*Test) *Test {
 // first records, in ascending order.
 type Frames []uint64
 
-// Excluded returns the frames that do not pass t. The section has size bytes.
+// Excluded returns the frames that do not pass t. The section has size bytes. The error is of
+// reading, or of a section that no Builder has made.
 func Excluded(section io.ReaderAt, size int64, t *Test) (Frames, error) {
 	if t == nil || size == 0 {
 		return nil, nil
@@ -123,14 +119,14 @@ func readHead(section io.ReaderAt, size int64) ([]group, error) {
 	}
 	n := int64(binary.LittleEndian.Uint32(start[:]))
 	if n > size-8 || n > maxHead {
-		return nil, ErrDamaged
+		return nil, recordlog.ErrDamaged
 	}
 	head := make([]byte, n)
 	if err := readAll(section, head, 8); err != nil {
 		return nil, err
 	}
-	if crc32.Checksum(head, castagnoli) != binary.LittleEndian.Uint32(start[4:]) {
-		return nil, ErrDamaged
+	if recordlog.Checksum(head) != binary.LittleEndian.Uint32(start[4:]) {
+		return nil, recordlog.ErrDamaged
 	}
 	r := reader{b: head, pos: 8 + n, size: size}
 	groups := make([]group, r.number(uint64(n)/trigramPages))
@@ -138,7 +134,7 @@ func readHead(section io.ReaderAt, size int64) ([]group, error) {
 		groups[i] = r.group(section)
 	}
 	if r.bad || len(r.b) > 0 || r.pos != size {
-		return nil, ErrDamaged
+		return nil, recordlog.ErrDamaged
 	}
 	return groups, nil
 }
@@ -146,7 +142,7 @@ func readHead(section io.ReaderAt, size int64) ([]group, error) {
 func readAll(r io.ReaderAt, b []byte, pos int64) error {
 	if n, err := r.ReadAt(b, pos); n < len(b) {
 		if err == io.EOF {
-			return ErrDamaged
+			return recordlog.ErrDamaged
 		}
 		return err
 	}
@@ -254,29 +250,20 @@ func (g *group) value(hash uint64) (uint64, error) {
 	return has | g.unknown, nil
 }
 
-// decoder exists from the start, as a bubble of synctest must not make it.
-var decoder = func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(pageBytes), zstd.WithDecoderLowmem(true))
-	if err != nil {
-		panic("filters: " + err.Error()) // its options are constants
-	}
-	return d
-}()
-
 // row returns a row, which it reads with its page.
 func (g *group) row(row int) (uint64, error) {
 	p := &g.pages[row/pageRows]
 	if p.rows == nil {
 		stored := make([]byte, p.stored)
 		err := readAll(g.section, stored, p.pos)
-		if err == nil && crc32.Checksum(stored, castagnoli) != p.sum {
-			err = ErrDamaged
+		if err == nil && recordlog.Checksum(stored) != p.sum {
+			err = recordlog.ErrDamaged
 		}
 		if p.rows = stored; err == nil && p.stored < pageBytes {
-			p.rows, err = decoder.DecodeAll(stored, make([]byte, 0, pageBytes))
+			p.rows, err = columns.AppendFrame(nil, stored, pageBytes)
 		}
-		if err != nil || len(p.rows) != pageBytes {
-			return 0, cmp.Or(err, ErrDamaged)
+		if err != nil {
+			return 0, err
 		}
 	}
 	return binary.LittleEndian.Uint64(p.rows[8*(row%pageRows):]), nil

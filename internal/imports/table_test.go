@@ -223,6 +223,8 @@ var table = []edge{
 	{"collector/query", "collector/filters", "which frames cannot match"},
 	{"collector/journal", "collector/filters", "a packed segment has them"},
 	{"collector/filters", "internal/jsonwalk", "the scalars in values of lines"},
+	{"collector/filters", "internal/recordlog", "checksums"},
+	{"collector/filters", "collector/columns", "pages are unpacked"},
 	{"collector/filters", "github.com/cespare/xxhash/v2", "hashes of values"},
 	{"collector/filters", "github.com/klauspost/compress/zstd", "pages are packed"},
 	{"collector/enrich", "collector/normalize", "it works on the lines that are made there"},

@@ -1,0 +1,188 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/rollway/rollway/collector/admission"
+)
+
+// errStopped ends the search of a worker.
+var errStopped = errors.New("the search was stopped")
+
+// work searches spans until there is none left.
+func (s *rangeScan) work() {
+	defer s.group.Done()
+	w := worker{rangeScan: s}
+	w.turn.Use(s.api.o.Admission.CPU, s.p)
+	w.turn.SetLow()
+	defer w.leave()
+	for first := true; ; first = false {
+		if w.span = s.begin(first); w.span == nil {
+			return
+		}
+		err := w.search()
+		if err == errStopped || w.put(true, err) != nil || err != nil {
+			return
+		}
+	}
+}
+
+// A worker searches one span after the other.
+type worker struct {
+	*rangeScan
+	reader reader
+	tables *tables // nil: lines are wanted
+	turn   admission.Turn
+	span   *span
+
+	part  *part // not put yet
+	found found // since it was begun
+	begun time.Time
+}
+
+// leave ends the worker. Its panic is the consumer's.
+func (w *worker) leave() {
+	what := recover()
+	w.turn.End()
+	if w.reader != nil {
+		w.reader.Close() // only read from: there is nothing that Close could lose
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.workers--
+	if what != nil {
+		w.failure = fmt.Sprintf("%v\n%s", what, debug.Stack())
+		w.tell()
+	}
+}
+
+// search searches the span.
+func (w *worker) search() error {
+	if n := w.span.skip; n > 0 {
+		w.beginPart(w.span.to)
+		if w.query.tenant == nil { // else some may be others'
+			w.found.scanned = w.span.to - w.span.from
+		}
+		if w.query.probe != nil {
+			w.query.probe.seen.ByFilter.Add(int64(n))
+		}
+		return nil
+	}
+	if w.reader == nil {
+		w.reader = w.api.src.newReader(w.span.from)
+		w.query.configure(w.reader, &w.found)
+		if w.rows != nil {
+			w.tables = new(tables)
+		}
+	} else if err := w.reader.Seek(w.span.from); err != nil {
+		return err
+	}
+	w.reader.SetEnd(w.span.to)
+	w.beginPart(w.span.from)
+	return w.api.search(w.reader, w.query, w.span.to, &w.found, w.take, w.tick)
+}
+
+func (w *worker) beginPart(reached uint64) {
+	w.part, w.begun = w.newPart(), time.Now()
+	w.found = found{asked: w.asked, at: &w.turn, step: w.step, reached: reached, tables: w.tables}
+}
+
+// take adds a line to the part.
+func (w *worker) take(offset uint64, line []byte) (bool, error) {
+	w.part.scanned = w.found.scanned
+	var err error
+	if w.found.batch != nil {
+		err = w.rows(w.part, w.found.batch)
+	} else {
+		err = w.keep(w.part, offset, line)
+	}
+	if err != nil || w.part.bytes < w.most {
+		return true, err
+	}
+	w.found.reached = offset + 1
+	return true, w.put(false, nil)
+}
+
+// step is called while a block is looked at. It returns false to end that: the part is not put.
+func (w *worker) step() bool {
+	w.span.spent.Store(int64(time.Since(w.begun) - w.found.away))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.stopped
+}
+
+// spent returns the time that the front's worker has used for a part that is not put.
+func (s *rangeScan) spent() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.spans) == 0 {
+		return 0
+	}
+	return time.Duration(s.spans[0].spent.Load())
+}
+
+// tick puts the part if the consumer waits for it.
+func (w *worker) tick() error {
+	w.mu.Lock()
+	stopped, wanted := w.stopped, time.Since(w.begun) >= w.early && w.spans[0] == w.span && len(w.span.parts) == 0
+	w.mu.Unlock()
+	switch {
+	case stopped:
+		return errStopped
+	case wanted:
+		return w.put(false, nil)
+	}
+	return nil
+}
+
+// put puts the part, once there is room for it, and begins another. With done it is the last
+// of the span; err is what has ended the search.
+func (w *worker) put(done bool, err error) error {
+	p := w.part
+	w.found.used = time.Since(w.begun) - w.found.away
+	p.found, p.span = w.found, w.span.offsets
+	reached, held := p.reached, false // p is not the worker's any more once it is put
+	w.mu.Lock()
+	for !w.roomLocked() {
+		held = w.turn.Suspend() || held
+		w.room.Wait()
+	}
+	stopped := w.stopped
+	if !stopped { // else it may not be whole: see step
+		w.span.parts = append(w.span.parts, p)
+		w.span.bytes += p.bytes
+		w.span.done, w.span.err = done, err
+		w.span.spent.Store(0)
+	}
+	w.mu.Unlock()
+	w.tell()
+	if held {
+		w.turn.Begin()
+	}
+	switch {
+	case stopped:
+		return errStopped
+	case !done:
+		w.beginPart(reached)
+	}
+	return nil
+}
+
+// roomLocked reports whether the part may be put, and takes the memory for it.
+func (w *worker) roomLocked() bool {
+	if w.stopped {
+		return true
+	}
+	if w.spans[0] == w.span {
+		return w.span.bytes < frontBytes
+	}
+	size := w.part.bytes
+	if w.held.n+int64(size) > aheadBytes || w.held.take(size) != nil {
+		return false
+	}
+	w.part.charged = size
+	return true
+}
