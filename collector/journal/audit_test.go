@@ -85,7 +85,9 @@ func TestAuditKeys(t *testing.T) {
 	if fmt.Sprint(a.Cursors) != "[{kafka 9 }]" {
 		t.Errorf("cursors: %v", a.Cursors)
 	}
-	edit(t, mem, "/j/cursors/kafka", func(b []byte) []byte { b[0]++; return b })
+	edit(t, mem, "/j/cursors/kafka", func(b []byte) []byte {
+		return flipAt(0)(flipAt(recordlog.SlotSize)(b))
+	})
 
 	// A process that remembers nothing.
 	o.MaxKeys, o.KeyAge = 1, 1

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,8 +14,10 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// cursorFolder has one small file per cursor: the header's first record is the offset, the
-// body is the journal's ID.
+// cursorFolder has one file per cursor, with two slots that are written in turn. The sound
+// one with the greater count is valid. Each is a small file of package recordlog: its ID is
+// the count of writes, odd in the second slot, its first record the offset, and its body the
+// journal's ID.
 const cursorFolder = "cursors"
 
 // A Cursor is a named position in a journal that outlives the process. It may lag behind
@@ -27,6 +30,7 @@ type Cursor struct {
 	reset string
 
 	saving sync.Mutex // held by Save
+	count  uint64     // of the valid slot; 0 if the file is to be written anew; guarded by saving
 	saved  uint64     // in the file; guarded by j.mu
 }
 
@@ -53,8 +57,10 @@ func (j *Journal) OpenCursor(name string, hold bool) (*Cursor, error) {
 	// Otherwise the next process would not know of records that were deleted since. The ID,
 	// which the cursor names, must be durable first. If that fails, as on a full disk, Save
 	// will report it.
-	if !found && j.fs.SyncDir(j.dir) == nil {
-		_ = c.write(begin)
+	if !found {
+		if c.count = 0; j.fs.SyncDir(j.dir) == nil {
+			_ = c.write(begin)
+		}
 	}
 	return c, nil
 }
@@ -144,24 +150,59 @@ func (j *Journal) holderLocked(s *segment) *Cursor {
 
 func (c *Cursor) path() string { return filepath.Join(c.j.dir, cursorFolder, c.name) }
 
+// write overwrites the older slot, which needs no room on a full disk: what was delivered can
+// be deleted then. Only a file that is missing or damaged is written anew.
 func (c *Cursor) write(offset uint64) error {
-	h := recordlog.Header{Kind: recordlog.JournalCursor, First: offset, Created: time.Now().UnixNano()}
-	return recordlog.WriteFile(c.j.fs, c.path(), recordlog.AppendFile(nil, h, []byte(c.j.id)))
+	f, err := c.j.fs.OpenFile(c.path(), os.O_RDWR, 0)
+	if c.count == 0 || errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			f.Close()
+		}
+		both := make([]byte, recordlog.SlotSize, 2*recordlog.SlotSize)
+		copy(both, c.slot(2, offset))
+		if err := recordlog.WriteFile(c.j.fs, c.path(), append(both, c.slot(3, offset)...)); err != nil {
+			return err
+		}
+		c.count = 3
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	n := c.count + 1
+	_, err = f.WriteAt(c.slot(n, offset), int64(n%2)*recordlog.SlotSize)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		c.count = n
+	}
+	return err
 }
 
+func (c *Cursor) slot(count, offset uint64) []byte {
+	h := recordlog.Header{Kind: recordlog.JournalCursor, ID: count, First: offset, Created: time.Now().UnixNano()}
+	return recordlog.AppendFile(nil, h, []byte(c.j.id))
+}
+
+// read returns the saved offset and notes the count of its slot.
 func (c *Cursor) read() (offset uint64, err error) {
-	b, err := recordlog.ReadFile(c.j.fs, c.path(), recordlog.HeaderSize+idDigits)
+	b, err := recordlog.ReadFile(c.j.fs, c.path(), 2*recordlog.SlotSize)
 	if err != nil {
 		return 0, err
 	}
-	h, id, err := recordlog.ParseFile(b, recordlog.JournalCursor, c.path())
-	switch {
-	case recordlog.IsDamage(err):
-		return 0, fmt.Errorf("%s is damaged", c.path())
-	case err != nil:
-		return 0, err
-	case len(id) > 0 && c.j.id != "" && string(id) != c.j.id:
-		return 0, fmt.Errorf("%s is of another journal", c.path())
+	err = fmt.Errorf("%s is damaged", c.path())
+	for _, slot := range [][]byte{b, b[min(recordlog.SlotSize, len(b)):]} {
+		h, id, bad := recordlog.ParseFile(slot, recordlog.JournalCursor, c.path())
+		switch {
+		case recordlog.IsDamage(bad):
+		case bad != nil:
+			return 0, bad
+		case len(id) > 0 && c.j.id != "" && string(id) != c.j.id:
+			return 0, fmt.Errorf("%s is of another journal", c.path())
+		case err != nil || h.ID > c.count:
+			offset, c.count, err = h.First, h.ID, nil
+		}
 	}
-	return h.First, nil
+	return offset, err
 }

@@ -56,14 +56,21 @@ func TestCursor(t *testing.T) {
 	testkit.OK(t, err)
 	for _, tt := range []struct{ text, reset string }{
 		{"", "damaged"},
-		{string(good[:len(good)-1]), "damaged"},
-		{string(flipAt(24)(bytes.Clone(good))), "damaged"},
+		{string(good[:90]), "damaged"},
+		{string(flipAt(24)(flipAt(recordlog.SlotSize + 24)(bytes.Clone(good)))), "damaged"},
 		{cursorFile(strings.Repeat("0", idDigits), 7), "another journal"},
 		{cursorFile("", 0), ""},
 	} {
 		testkit.OK(t, mem.WriteFile("/j/cursors/kafka", []byte(tt.text)))
 		j = open()
 		cursor(j, 0, tt.reset)
+		j.Close()
+	}
+	// Where one slot is damaged, the other counts.
+	for pos, want := range map[int]uint64{24: 0, recordlog.SlotSize + 24: 7} {
+		testkit.OK(t, mem.WriteFile("/j/cursors/kafka", flipAt(pos)(bytes.Clone(good))))
+		j = open()
+		cursor(j, want, "")
 		j.Close()
 	}
 	// One that leads knows that records were there: their offsets are not given again.
@@ -224,10 +231,17 @@ func TestHeldFromOpen(t *testing.T) {
 
 func TestCursorSaveFails(t *testing.T) {
 	mem := disktest.NewMem()
-	fail := disktest.Kind("")
+	fail, full := disktest.Kind(""), false
 	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
-		if strings.Contains(op.Name, cursorFolder) && op.Kind == fail { // the background writes elsewhere
+		if !strings.Contains(op.Name, cursorFolder) { // the background writes elsewhere
+			return disktest.Fault{}
+		}
+		if op.Kind == fail {
 			return disktest.Fault{Err: syscall.EIO}
+		}
+		// A full disk has no room for another file, or for another byte of one.
+		if full && (op.Kind == disktest.Write && op.Off+int64(len(op.Data)) > recordlog.SlotSize+recordlog.HeaderSize+idDigits || strings.HasSuffix(op.Name, recordlog.ExtNew)) {
+			return disktest.Fault{Err: syscall.ENOSPC}
 		}
 		return disktest.Fault{}
 	}}})
@@ -235,18 +249,30 @@ func TestCursorSaveFails(t *testing.T) {
 	defer j.Close()
 	c, err := j.OpenCursor("c", true)
 	testkit.OK(t, err)
-	for i, kind := range []disktest.Kind{disktest.Open, disktest.Write, disktest.Sync, disktest.Rename, disktest.SyncDir} {
-		mustAppend(t, j, lines(i, 1))
-		fail = kind
-		if err := c.Save(j.Next()); !errors.Is(err, syscall.EIO) || c.Offset() != uint64(i) {
-			t.Errorf("%s fails: %v, cursor at %d", kind, err, c.Offset())
+	next := func(during disktest.Kind) {
+		t.Helper()
+		mustAppend(t, j, lines(int(j.Next()), 1))
+		if fail = during; fail != "" {
+			if err := c.Save(j.Next()); !errors.Is(err, syscall.EIO) || c.Offset() != j.Next()-1 {
+				t.Errorf("%s fails: %v, cursor at %d", fail, err, c.Offset())
+			}
+			fail = ""
 		}
-		fail = ""
 		if err := c.Save(j.Next()); err != nil || c.Offset() != j.Next() {
 			t.Error(err)
 		}
+		if offset, err := (&Cursor{j: j, name: "c"}).read(); err != nil || offset != j.Next() {
+			t.Errorf("%d, %v", offset, err)
+		}
 	}
-	if offset, err := c.read(); err != nil || offset != j.Next() {
-		t.Errorf("%d, %v", offset, err)
+	for _, kind := range []disktest.Kind{disktest.Open, disktest.Write, disktest.Sync} {
+		next(kind)
 	}
+	for _, kind := range []disktest.Kind{disktest.Write, disktest.Sync, disktest.Rename, disktest.SyncDir} {
+		testkit.OK(t, mem.Remove(c.path())) // then a new one is made
+		next(kind)
+	}
+	full = true
+	next("")
+	next(disktest.Write)
 }

@@ -33,7 +33,7 @@ func Identify(path string) (Kind, error) {
 }
 
 func identify(f io.ReaderAt) (Kind, error) {
-	for _, pos := range []int64{0, SlotSize} { // a spool's cursor may have the second slot alone
+	for _, pos := range []int64{0, SlotSize} { // a cursor may have the second slot alone
 		var b [8]byte
 		if n, err := f.ReadAt(b[:], pos); n < len(b) {
 			if err == io.EOF {
@@ -41,12 +41,15 @@ func identify(f io.ReaderAt) (Kind, error) {
 			}
 			return 0, err
 		}
-		if k := KindOf(b[:]); k != 0 && (pos == 0 || k == SpoolCursor) {
+		if k := KindOf(b[:]); k != 0 && (pos == 0 || k.slots()) {
 			return k, nil
 		}
 	}
 	return 0, nil
 }
+
+// slots reports whether a file of kind k has two slots.
+func (k Kind) slots() bool { return k == SpoolCursor || k == JournalCursor }
 
 // Inspect reads the segment or small file at path to its end. It changes nothing and takes
 // no lock.
@@ -98,7 +101,7 @@ func (r *Report) segment(f disk.File, path string) error {
 // small checks a file of one header and one body, or of two of them in slots.
 func (r *Report) small(f disk.File, path string) error {
 	slots := []int64{0}
-	if r.Kind == SpoolCursor {
+	if r.Kind.slots() {
 		slots = []int64{0, SlotSize}
 	}
 	sound := false

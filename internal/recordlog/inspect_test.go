@@ -52,6 +52,7 @@ func TestInspect(t *testing.T) {
 		{"m", flip(-1)(file(Header{Kind: Manifest}, "xx")), Manifest, 0, 0, "damaged"},
 		{"c", file(Header{Kind: JournalCursor, First: 7}, "id"), JournalCursor, 0, 7, ""},
 		{"c", file(Header{Kind: JournalCursor, First: 7, Version: 3}, "id"), JournalCursor, 0, 0, "written by a newer version, format version 3"},
+		{"c", append(make([]byte, SlotSize), file(Header{Kind: JournalCursor, First: 7}, "id")...), JournalCursor, 0, 7, ""},
 		{"q", slot, SpoolCursor, 0, 4, ""},
 		{"q", append(make([]byte, SlotSize), slot...), SpoolCursor, 0, 4, ""},
 		{"q", append(append(flip(30)(bytes.Clone(slot)), make([]byte, SlotSize-len(slot))...), slot...), SpoolCursor, 0, 4, ""},
