@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -110,8 +111,18 @@ type h2 struct {
 	next uint32 // stream
 }
 
+// yielding lets other goroutines run before each write: the victim is in this process, and would
+// wait for Go's scheduler, not for the collector.
+type yielding struct{ net.Conn }
+
+// Write implements io.Writer.
+func (y yielding) Write(p []byte) (int, error) {
+	runtime.Gosched()
+	return y.Conn.Write(p)
+}
+
 func newH2(c net.Conn, reads bool, settings ...http2.Setting) (*h2, error) {
-	h := &h2{Conn: c, Framer: http2.NewFramer(c, c), head: new(bytes.Buffer), next: 1}
+	h := &h2{Conn: c, Framer: http2.NewFramer(yielding{c}, c), head: new(bytes.Buffer), next: 1}
 	h.enc = hpack.NewEncoder(h.head)
 	h.AllowIllegalWrites = true
 	if _, err := io.WriteString(c, http2.ClientPreface); err != nil {
