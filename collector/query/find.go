@@ -194,17 +194,17 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 			lines = lines[n:]
 			continue
 		}
-		if f.batch = f.tables.references(lines, end-offset, tickBytes-looked); f.batch != nil {
-			n := f.batch.bytes
-			offset += uint64(f.batch.lines)
-			f.scanned += uint64(f.batch.lines)
-			f.matched += uint64(len(f.batch.rows))
+		b := f.tables.references(lines, end-offset, tickBytes-looked)
+		if f.batch = b; b != nil {
+			offset += uint64(b.lines)
+			f.scanned += uint64(b.lines)
+			f.matched += uint64(len(b.rows))
 			f.own, f.after = offset, offset
-			if more, err := emit(offset-1, lines[:n]); err != nil || !more {
+			if more, err := emit(offset-1, lines[:b.bytes]); err != nil || !more { // which may begin f anew
 				return false, err
 			}
-			looked += f.batch.lines + len(f.batch.rows)*f.batch.table.average
-			lines = lines[n:]
+			looked += b.lines + len(b.rows)*b.table.average
+			lines = lines[b.bytes:]
 			continue
 		}
 		if skips {

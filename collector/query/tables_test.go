@@ -251,6 +251,28 @@ func TestTablesOfAJournal(t *testing.T) {
 	}
 }
 
+// TestLargeRunsOfTables groups packed lines by so many values that a worker puts its run before its
+// span has ended.
+func TestLargeRunsOfTables(t *testing.T) {
+	t.Parallel()
+	const lines, groups = 24_000, 8000
+	s := openStore(t, journal.Options{Disk: disktest.NewMem(), SegmentBytes: 1 << 20, Pack: true})
+	for from := 0; from < lines; from += 1000 {
+		var some []string
+		for i := from; i < from+1000; i++ {
+			some = append(some, testLine(i*7919%groups, "INFO", "x"))
+		}
+		s.add(t, some...)
+	}
+	waitFor(t, "packing", func() bool { return s.Stats().PackedSegments >= uint64(s.Stats().Segments-1) })
+	a, base := serve(t, s, Options{})
+	resp, body, err := ask(t, base, "q", "| stats count() as c, max(n), min(n), avg(n), sum(n), uniq(n) by n | stats count(), max(sum_n) by c")
+	if want := `{"c":3,"count":8000,"max_sum_n":23997}` + "\n"; err != nil || resp.StatusCode != 200 || body != want {
+		t.Errorf("%s, %v, %.1000s", resp.Status, err, body)
+	}
+	waitHeld(t, a, 0)
+}
+
 // refers returns how many references a reader gives of all lines.
 func (s *store) refers(t *testing.T, q *Query) (n int) {
 	reader := s.NewReader(0)
