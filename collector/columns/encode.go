@@ -99,11 +99,10 @@ func (e *Encoder) split() {
 	e.pathBytes = 0
 	e.holes, e.rows, e.columns = e.holes[:0], e.rows[:0], e.columns[:0]
 	for start := 0; start < len(e.lines); {
-		end := start
-		for end < len(e.lines) && e.lines[end] != '\n' {
-			end++
+		end := len(e.lines)
+		if n := bytes.IndexByte(e.lines[start:], '\n'); n >= 0 {
+			end = start + n + 1
 		}
-		end = min(end+1, len(e.lines))
 		s := &e.splitter
 		s.split(e.lines, start, end)
 		shape, ok := e.shape(s.shape)

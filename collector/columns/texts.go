@@ -36,14 +36,12 @@ var kinds = func() (k [256]byte) {
 // digits of a run as user17 or 45ms.
 func (c *cutter) cut(text []byte, v span) bool {
 	c.template = c.template[:0]
-	n := len(c.variables)
+	n, copied := len(c.variables), v.start
 	for i := v.start; i < v.end; {
-		b := text[i]
-		if b == hole {
-			return false
-		}
-		if kinds[b] == 0 {
-			c.template = append(c.template, b)
+		if kinds[text[i]] == 0 {
+			if text[i] == hole {
+				return false
+			}
 			i++
 			continue
 		}
@@ -58,20 +56,20 @@ func (c *cutter) cut(text []byte, v span) bool {
 			}
 		}
 		if first < 0 {
-			c.template = append(c.template, text[i:end]...)
 			i = end
 			continue
 		}
 		if digits != last+1-first || first > i && last+1 < end || end-last > maxUnit {
 			first, last = i, end-1
 		}
-		c.template = append(append(append(c.template, text[i:first]...), hole), text[last+1:end]...)
+		c.template = append(append(c.template, text[copied:first]...), hole)
 		c.variables = append(c.variables, span{first, last + 1})
 		if len(c.variables)-n > maxVariables {
 			return false
 		}
-		i = end
+		i, copied = end, last+1
 	}
+	c.template = append(c.template, text[copied:v.end]...)
 	return true
 }
 

@@ -1,9 +1,9 @@
 package filters
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
-	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
@@ -63,7 +63,7 @@ func (b *Builder) Value(raw []byte) {
 	if len(raw) == 0 {
 		return
 	}
-	escaped := slices.Contains(raw, '\\')
+	escaped := bytes.IndexByte(raw, '\\') >= 0
 	if escaped {
 		b.text = jsonwalk.AppendText(b.text[:0], raw)
 		b.Lines(b.text)

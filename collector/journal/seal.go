@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -32,7 +33,7 @@ type summary struct {
 	// the line before: the next one mostly has the same step and level
 	prefix [len(prefixOf)]byte // 0: it has no canonical time
 	minute int64               // its time
-	level  string
+	level  []byte
 	last   recordlog.Count
 	n      uint32 // lines like it, not yet in counts
 }
@@ -98,7 +99,7 @@ func (s *summary) tenant(name string, records, bytes int) {
 func (s *summary) count(line []byte, at int64) {
 	known := len(line) > len(prefixOf) && [len(prefixOf)]byte(line) == s.prefix
 	level := levelText(line)
-	if known && s.n > 0 && s.level == string(level) {
+	if known && s.n > 0 && bytes.Equal(s.level, level) {
 		s.n++
 		return
 	}
@@ -112,11 +113,11 @@ func (s *summary) count(line []byte, at int64) {
 		}
 	}
 	s.last, s.n = recordlog.Count{Step: floorDiv(s.minute, s.foot.Step), Level: recordlog.NoLevel}, 1
-	if s.level = string(level); s.prefix[0] == 0 {
+	if s.level = append(s.level[:0], level...); s.prefix[0] == 0 {
 		return
 	}
 	var buf [16]byte
-	if l, ok := levels.Parse(level); ok && string(levels.Append(buf[:0], l)) == s.level {
+	if l, ok := levels.Parse(level); ok && bytes.Equal(levels.Append(buf[:0], l), level) {
 		s.last.Level = int32(l)
 	}
 }
