@@ -60,12 +60,13 @@ type Settings struct {
 // Results are the raw results.
 type Results struct {
 	measure.Results
-	Runs []Run `json:"runs"` // the largest corpus last
+	Runs []Run `json:"runs"` // that of all engines last
 }
 
 // A Run is all about one corpus.
 type Run struct {
 	Bytes   int64             `json:"bytes"`
+	Few     bool              `json:"few"`    // only Rollway and ClickHouse
 	Rounds  int               `json:"rounds"` // with a warm page cache
 	Lines   int64             `json:"lines"`
 	Engines []Engine          `json:"engines"`
@@ -126,7 +127,7 @@ func Measure(ctx context.Context, log io.Writer, s Settings) (run Run, err error
 		}
 	}
 	r := &runner{Settings: s, ctx: ctx, log: log, file: file}
-	r.run = Run{Bytes: corpus.Bytes, Lines: corpus.Lines, LeftOut: map[string]string{}}
+	r.run = Run{Bytes: corpus.Bytes, Few: s.Few, Lines: corpus.Lines, LeftOut: map[string]string{}}
 	defer func() {
 		for _, m := range r.members {
 			err = errors.Join(err, m.engine.stop())

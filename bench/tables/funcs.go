@@ -38,7 +38,7 @@ func (e *env) funcs() template.FuncMap {
 		"round": math.Round, "float": func(n int) float64 { return float64(n) }, "inf": func() float64 { return math.Inf(1) },
 		"gib": func(nsPerByte float64) float64 { return nsPerByte * (1 << 30) / 1e6 }, "tenth": func(v float64) float64 { return math.Round(10*v) / 10 },
 		"least": func(values []float64) float64 { return slices.Min(values) }, "noisy": noisy, "programs": programs,
-		"sum": sum, "most": func(values []float64) float64 { return slices.Max(values) }, "quotients": quotients, "cell": cell, "slower": slower, "exponent": exponent, "core": func(cores float64) string { return number(100*cores) + " %" },
+		"sum": sum, "most": func(values []float64) float64 { return slices.Max(values) }, "quotients": quotients, "cell": cell, "slower": slower, "growth": growth, "core": func(cores float64) string { return number(100*cores) + " %" },
 		"pairs": func(runs int) int { return runs / 2 }, "minus": func(a, b []any) int { return len(a) - len(b) },
 		"median": measure.Median, "quartile": func(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/4] },
 		"rank": rank, "quiet": quietPairs,
@@ -243,6 +243,40 @@ func exponent(x, y []float64) (float64, error) {
 		return b, nil
 	}
 	return 0, errors.New("a fit needs times of two sizes: measure again")
+}
+
+// grown is how the times of a question grow with the corpus.
+type grown struct {
+	Times      []float64 // ms with a warm page cache, by size
+	B          float64   // as of exponent
+	Warm, Cold float64   // s for 1 TB, on the line through those of the two largest
+}
+
+func growth(runs []any, engine, query string) (g grown, err error) {
+	var sizes, cold []float64
+	for _, r := range runs {
+		for _, a := range where(r.(map[string]any)["answers"].([]any), "engine", engine, "query", query) {
+			answer := a.(map[string]any)
+			warm, err := pluck(answer["warm"].([]any), "wall_s")
+			once, err2 := pluck(answer["cold"].([]any), "wall_s")
+			if err := errors.Join(err, err2); err != nil {
+				return g, err
+			}
+			sizes = append(sizes, r.(map[string]any)["bytes"].(float64))
+			g.Times = append(g.Times, 1000*measure.Median(warm))
+			cold = append(cold, 1000*measure.Median(once))
+		}
+	}
+	if g.B, err = exponent(sizes, g.Times); err != nil {
+		return g, err
+	}
+	n := len(sizes)
+	at := func(y []float64) float64 {
+		slope := (y[n-1] - y[n-2]) / (sizes[n-1] - sizes[n-2])
+		return (y[n-1] + max(0, slope)*(1e12-sizes[n-1])) / 1000
+	}
+	g.Warm, g.Cold = at(g.Times), at(cold)
+	return g, nil
 }
 
 func sum(values []float64) (sum float64) {

@@ -354,3 +354,18 @@ func TestExponent(t *testing.T) {
 		}
 	}
 }
+
+// TestGrowth goes on with the line through the times of the two largest corpora.
+func TestGrowth(t *testing.T) {
+	run := func(bytes, warm, cold float64) any {
+		cost := func(s float64) []any { return []any{map[string]any{"wall_s": s}} }
+		return map[string]any{"bytes": bytes, "answers": []any{map[string]any{"engine": "e", "query": "q", "warm": cost(warm), "cold": cost(cold)}}}
+	}
+	g, err := growth([]any{run(1e9, 5, 1), run(10e9, 50, 2), run(100e9, 500, 1)}, "e", "q")
+	if err != nil || math.Abs(g.B-1) > 1e-9 || math.Abs(g.Warm-5000) > 1e-6 || g.Cold != 1 || len(g.Times) != 3 || g.Times[0] != 5000 {
+		t.Errorf("%+v, %v", g, err)
+	}
+	if g, err := growth(nil, "e", "q"); err == nil {
+		t.Errorf("no runs: %+v", g)
+	}
+}

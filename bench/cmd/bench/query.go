@@ -27,7 +27,7 @@ func runQuery(a *arguments) error {
 	a.BoolVar(&s.Fetch, "fetch", true, "fetch Python's packages with ClickHouse and DuckDB if they are not in the cache, 1 GB")
 	a.DurationVar(&s.Limit, "limit", 2*time.Minute, "how long an engine may take for a question; ten times that to store the corpus; then it is left out")
 	a.DurationVar(&s.Time, "time", 15*time.Minute, "for the questions about a corpus; if it gets short, there are fewer rounds with a warm page cache")
-	growth := a.String("growth", "64MB,256MB", "before, Rollway and ClickHouse alone at these sizes, for how times grow; empty: not")
+	growth := a.String("growth", "64MB,256MB", "before, Rollway and ClickHouse alone at these sizes, rising, for how times grow; empty: not")
 	if err := a.parse(func() bool { return s.Rounds > 0 && s.Size >= 4<<20 && s.Limit > 0 }); err != nil {
 		return err
 	}
@@ -43,9 +43,8 @@ func runQuery(a *arguments) error {
 		if few.Size, err = parseSize(text); err != nil {
 			return err
 		}
-		if few.Few = true; few.Size < s.Size {
-			all = append(all, few)
-		}
+		few.Few = true
+		all = append(all, few)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
