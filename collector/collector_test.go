@@ -143,6 +143,20 @@ func TestBulkPaths(t *testing.T) {
 	}
 }
 
+// One document comes to paths with its index, and its id.
+func TestDocumentPaths(t *testing.T) {
+	r := run(t, testConfig(t))
+	for path, id := range map[string]string{"/shop/_doc": "", "/shop/_doc/a": "a", "/shop/_create/b": "b", "/elastic/shop/_doc": "", "/elastic/shop/_doc/c": "c", "/elastic/shop/_create/d": "d"} {
+		code, _, answer := r.do(t, "PUT", path, `{"message":"m"}`)
+		if want := `{"_index":"shop","_id":"` + id; code != 201 || !strings.HasPrefix(answer, want) {
+			t.Errorf("%s: %d %s, want %s", path, code, answer, want)
+		}
+	}
+	if code, _, answer := r.do(t, "POST", "/api/_doc/store", "{}"); code == 201 {
+		t.Errorf("an event of Sentry's project _doc became a document: %s", answer)
+	}
+}
+
 // Every event is counted once: received = stored + rejected + failed, and the
 // journal has what is stored.
 func TestMetrics(t *testing.T) {

@@ -62,7 +62,7 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	route("/readyz", readOnly(http.HandlerFunc(c.serveReady)))
 	mux.Handle("/{$}", c.measured("/", inTime, elastic.Handshake(readOnly(http.HandlerFunc(c.serveIndex)))))
 	mux.Handle("/", c.measured(otherPath, inTime, otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown)))))
-	return mux
+	return elastic.Documents(mux)
 }
 
 // routeReceivers calls route for each endpoint of a receiver.
@@ -144,7 +144,7 @@ func (c *Collector) serveReady(w http.ResponseWriter, _ *http.Request) {
 // listed returns the endpoints that GET / lists, with their paths as documentation writes
 // them.
 func listed() []page {
-	list, forPeople := slices.Clone(ownEndpoints), strings.NewReplacer("{$}", "", "{project}", "PROJECT")
+	list, forPeople := slices.Clone(ownEndpoints), strings.NewReplacer("{$}", "", "{project}", "PROJECT", "{index}", "INDEX")
 	for _, d := range endpoints.All {
 		if d.Does != "" {
 			list = append(list, page{"POST " + forPeople.Replace(d.Path), d.Does})

@@ -49,12 +49,7 @@ func (bulk) Answer(a *receiver.Answer) {
 		return
 	}
 	a.Code = http.StatusOK
-	note := a.Note
-	if note[0] > 0 {
-		a.Header["Content-Type"] = vendorTypes[note[0]]
-	}
-	received := time.Unix(0, int64(binary.LittleEndian.Uint64(note[1:])))
-	index, note := cutNoted(note[9:])
+	received, index, note := head(a)
 	a.Body = append(a.Body, `{"took":`...)
 	a.Body = strconv.AppendInt(a.Body, max(0, time.Since(received).Milliseconds()), 10)
 	a.Body = append(a.Body, `,"errors":`...)
@@ -72,6 +67,17 @@ func (bulk) Answer(a *receiver.Answer) {
 		note = items.append(note)
 	}
 	a.Body = append(a.Body, "]}\n"...)
+}
+
+// head reads the head of the note, and says in the answer what it is written in. The rest of
+// the note has the items.
+func head(a *receiver.Answer) (received time.Time, index, rest []byte) {
+	if a.Note[0] > 0 {
+		a.Header["Content-Type"] = vendorTypes[a.Note[0]]
+	}
+	received = time.Unix(0, int64(binary.LittleEndian.Uint64(a.Note[1:])))
+	index, rest = cutNoted(a.Note[9:])
+	return received, index, rest
 }
 
 // items writes the answers of items in a row.

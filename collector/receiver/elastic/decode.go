@@ -13,7 +13,10 @@
 // the path. A "time" that says the same as @timestamp is left out.
 //
 // Every item is answered, in order; _seq_no is the offset in the journal. A broken action
-// rejects the request, because what follows it cannot be told apart.
+// rejects the request, because what follows it cannot be told apart. As in Elasticsearch 8,
+// what else is in the line of an action, beside it, is ignored.
+//
+// A single document may come to /INDEX/_doc or /INDEX/_create, with or without an id.
 package elastic
 
 import (
@@ -77,8 +80,15 @@ const itemBytes = 200
 
 var newline = []byte("\n")
 
+var errNoBody = &receiver.Refusal{Code: http.StatusBadRequest, Text: "request body is required", Empty: true}
+
 // Decode reads a bulk request.
 func (bulk) Decode(q *receiver.Request) error {
+	return decode(q, func(d *decoder) error { return d.items(q.Body) })
+}
+
+// decode has read give the documents of a request to the Builder.
+func decode(q *receiver.Request, read func(d *decoder) error) error {
 	index := q.HTTP.PathValue("index")
 	if len(index) > maxIndexName {
 		return fmt.Errorf("the index name of %d bytes is longer than %d", len(index), maxIndexName)
@@ -96,7 +106,7 @@ func (bulk) Decode(q *receiver.Request) error {
 	}
 	d.note = appendNoteHead(q.Note[:0], q, d.index)
 	d.Builder = q.Norm.Build(q.Batch, q.Received)
-	err := d.items(q.Body)
+	err := read(d)
 	d.Done()
 	q.Note = d.note
 	d.Builder, d.note, d.act = nil, nil, action{}
@@ -144,7 +154,7 @@ func (d *decoder) items(rest []byte) error {
 		d.item(doc)
 	}
 	if taken+over == 0 {
-		return &receiver.Refusal{Code: http.StatusBadRequest, Text: "request body is required", Empty: true}
+		return errNoBody
 	}
 	return nil
 }
@@ -188,11 +198,9 @@ func (d *decoder) action(line []byte) error {
 		return fmt.Errorf("expected an object after %s", w.RawName())
 	}
 	d.act.meta = w.RawValue()
-	if w.Next() {
-		return fmt.Errorf("expected the end of the action, found %.50s", w.RawName())
-	}
 	for m := wire.Members(d.act.meta); m.Next(); {
 		switch {
+		case m.Is("_index") && wire.IsNull(m.RawValue()):
 		case m.Is("_index"):
 			if !wire.IsString(m.RawValue()) || len(m.RawValue()) > maxIndexName+2 {
 				return fmt.Errorf("_index is not a string of at most %d bytes", maxIndexName)
@@ -258,7 +266,7 @@ func (d *decoder) meta() {
 		d.JSON(d.index)
 	}
 	for m := wire.Members(d.act.meta); m.Next() && !d.Failed(); {
-		if wire.IsNull(m.RawValue()) && m.Is("_id") || isOpType(&m) {
+		if wire.IsNull(m.RawValue()) && (m.Is("_id") || m.Is("_index")) || isOpType(&m) {
 			continue
 		}
 		d.PutAttr(m.RawName(), m.RawValue())

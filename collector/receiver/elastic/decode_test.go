@@ -25,7 +25,10 @@ func newServer(t testing.TB, limits normalize.Limits) (*decodetest.Server, http.
 	mux := http.NewServeMux()
 	mux.Handle("/_bulk", s.Handler(Bulk))
 	mux.Handle("/{index}/_bulk", s.Handler(Bulk, http.MethodPost, http.MethodPut))
-	return s, mux
+	for _, path := range []string{"/{index}/_doc", Prefix + "/{index}/_doc/{id}", Prefix + "/{index}/_create/{id}"} {
+		mux.Handle(path, s.Handler(Document, http.MethodPost, http.MethodPut))
+	}
+	return s, Documents(mux)
 }
 
 const stamp = `{"time":"2026-05-28T12:40:00.000000000Z","level":`
@@ -37,7 +40,8 @@ func TestDocuments(t *testing.T) {
 			`"INFO","msg":"hi","attrs":{"n":1,"_index":"logs-app-default","_id":"a1"}}`},
 		{`{"create":{"_id":7,"pipeline":"p","require_alias":true}}`, `{}`, `"INFO","attrs":{"_id":7,"pipeline":"p","require_alias":true}}`},
 		{`{"index":{"op_type":"create","_type":"log"}}`, `{}`, `"INFO","attrs":{"_type":"log"}}`},
-		{`{"create":{"_id":null}}`, `{}`, `"INFO"}`},
+		{`{"create":{"_id":null,"_index":null}}`, `{}`, `"INFO"}`},
+		{`{"index":{"_index":"i"},"attempts":3}`, `{}`, `"INFO","attrs":{"_index":"i"}}`}, // winston-elasticsearch
 		{`{"create":{}}`, `{"log.level":"warn","log.logger":"db","service.name":"shop","trace.id":"t","span.id":"s"}`,
 			`"WARN","service":"shop","logger":"db","trace_id":"t","span_id":"s"}`},
 		{`{"create":{}}`, `{"log":{"level":"error","logger":"db"},"service":{"name":"shop"},"trace":{"id":"t"},"span":{"id":"s"}}`,
@@ -140,7 +144,6 @@ func TestRefusals(t *testing.T) {
 		{"/_bulk", "{}\n{}\n", 400, "expected one of create and index"},
 		{"/_bulk", `{"upsert":{}}`, 400, `found \"upsert\"`},
 		{"/_bulk", `{"create":5}`, 400, "expected an object after"},
-		{"/_bulk", `{"create":{},"index":{}}`, 400, "expected the end"},
 		{"/_bulk", `{"create":{"_index":5}}`, 400, "_index is not a string"},
 		{"/_bulk", `{"create":{"_index":"` + long + `"}}`, 400, "_index is not a string"},
 		{"/_bulk", `{"create":{"_id":[]}}`, 400, "_id is neither"},
