@@ -102,6 +102,10 @@ func (c *Collector) openRejected() (err error) {
 
 func (c *Collector) receiveOptions() receiver.Options {
 	limits, timeouts := &c.config.Limits, &c.config.Timeouts
+	zone, err := time.LoadLocation(c.config.Normalize.Zone)
+	if err != nil { // it was checked
+		zone = time.UTC
+	}
 	o := receiver.Options{
 		Admission: c.admission,
 		Limits: normalize.Limits{
@@ -113,6 +117,7 @@ func (c *Collector) receiveOptions() receiver.Options {
 			MaxEvents:     limits.MaxEvents,
 			MaxFuture:     orNever(limits.MaxFuture),
 			MaxPast:       orNever(limits.MaxPast),
+			Text:          normalize.Text{Off: c.config.Normalize.Text == "off", Zone: zone},
 		},
 		MaxBody:      int64(limits.MaxBody),
 		MaxUnpacked:  int64(limits.MaxUnpacked),

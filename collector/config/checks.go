@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rollway/rollway/collector/forwarded"
 )
@@ -56,6 +57,13 @@ func checkNamed(tag string) func(string) error {
 		}
 	case "proxies": // networks and addresses
 		return func(s string) error { _, err := forwarded.New(s, forwarded.XForwardedFor); return err }
+	case "zone":
+		return func(s string) error {
+			if _, err := time.LoadLocation(s); err != nil || s == "" {
+				return fmt.Errorf("%q is no time zone that this machine knows: write UTC, Local, or a name such as Europe/Berlin", s)
+			}
+			return nil
+		}
 	case "topic":
 		return checkTopic
 	}

@@ -37,12 +37,13 @@ type Config struct {
 	Enrich *Block `key:"enrich"`
 	Rules  *Block `key:"rules"`
 
-	Limits   Limits   `key:"limits"`
-	Journal  Journal  `key:"journal"`
-	Rejected Rejected `key:"rejected"`
-	Forward  Forward  `key:"forward"`
-	Kafka    Kafka    `key:"kafka"`
-	Timeouts Timeouts `key:"timeouts"`
+	Limits    Limits    `key:"limits"`
+	Normalize Normalize `key:"normalize"`
+	Journal   Journal   `key:"journal"`
+	Rejected  Rejected  `key:"rejected"`
+	Forward   Forward   `key:"forward"`
+	Kafka     Kafka     `key:"kafka"`
+	Timeouts  Timeouts  `key:"timeouts"`
 }
 
 // Access configures tokens.
@@ -82,6 +83,12 @@ type Limits struct {
 	MaxQuery    Size          `key:"max_query" default:"64MiB" range:"64KiB 1TiB"`    // bytes that one query holds, of lines for last= and of what pipes work on
 	QueryMemory Size          `key:"query_memory" default:"256MiB" range:"1MiB 1TiB"` // bytes that all queries hold
 	UDPBuffer   Size          `key:"udp_buffer" default:"4MiB" range:"4KiB 1GiB"`     // bytes of datagrams that the kernel buffers
+}
+
+// Normalize configures what is read from events.
+type Normalize struct {
+	Text string `key:"text" default:"on" check:"one off on"` // time and level of plain text, from its head
+	Zone string `key:"zone" default:"UTC" check:"zone"`      // of times in text that name none: UTC, Local, or a name such as Europe/Berlin
 }
 
 // Journal configures the journal.

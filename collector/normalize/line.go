@@ -17,6 +17,7 @@ func (n *Normalizer) appendLine(dst *Batch) {
 			return
 		}
 	}
+	n.readText()
 	if ev.filled&(1<<keyTime) == 0 {
 		ev.sec, ev.nsec = n.body.received.Unix(), n.body.received.Nanosecond()
 	} else {

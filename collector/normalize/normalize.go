@@ -47,7 +47,8 @@
 // Objects below that level keep their members as they were sent, equal names
 // included.
 //
-// An event without a usable time has the time when it was received. One whose
+// An event without a usable time has the time when it was received, unless its message is
+// a line of text that begins with one; likewise its level, see package textlog. One whose
 // time is far from that, see Limits, keeps it, and attrs gets time_suspect
 // (future or past) and received; unless it has a time_suspect already.
 //
@@ -89,6 +90,8 @@ type Limits struct {
 	// or before, keeps its time and is marked; see the package comment. Default
 	// a day and a year; negative: never marked.
 	MaxFuture, MaxPast time.Duration
+
+	Text Text // of messages
 }
 
 // WithDefaults returns l with its zero fields filled in.

@@ -130,30 +130,46 @@ var largeNumbers = map[int64]slog.Level{
 // not as for npm; critical is the highest of Python's library, and with it the levels of
 // syslog keep their order.
 func ParseNamed(text []byte) (slog.Level, bool) {
-	var buf [maxText]byte
-	if len(text) > len(buf) {
+	if len(text) > maxText {
 		return 0, false
+	}
+	var buf [maxText]byte
+	name := lower(&buf, text)
+	if name == nil {
+		return Parse(text)
+	}
+	return byName(name)
+}
+
+// lower returns text in small letters, in buf; nil if there is something else in it.
+func lower(buf *[maxText]byte, text []byte) []byte {
+	if len(text) > len(buf) {
+		return nil
 	}
 	for i, c := range text {
 		if c |= 0x20; c < 'a' || c > 'z' {
-			return Parse(text)
+			return nil
 		}
 		buf[i] = c
 	}
-	switch string(buf[:len(text)]) {
+	return buf[:len(text)]
+}
+
+func byName(name []byte) (slog.Level, bool) {
+	switch string(name) {
 	case "trace", "trc", "trce", "verbose", "verb", "vrb", "silly", "spam", "finest", "finer", "t", "v":
 		return Trace, true
 	case "debug", "dbg", "dbug", "debu", "fine", "d":
 		return slog.LevelDebug, true
 	case "config", "http":
 		return slog.LevelDebug + 2, true
-	case "info", "information", "informational", "inf", "log", "i":
+	case "info", "information", "informational", "inf", "log", "note", "i":
 		return slog.LevelInfo, true
 	case "notice", "success":
 		return slog.LevelInfo + 2, true
 	case "warn", "warning", "wrn", "w":
 		return slog.LevelWarn, true
-	case "error", "err", "eror", "erro", "severe", "fail", "e":
+	case "error", "err", "eror", "erro", "severe", "fail", "failure", "e":
 		return slog.LevelError, true
 	case "dpanic":
 		return slog.LevelError + 1, true
@@ -167,6 +183,43 @@ func ParseNamed(text []byte) (slog.Level, bool) {
 		return Fatal + 2, true
 	}
 	return 0, false
+}
+
+// A Use says where in the head of a line of text a word is a level.
+type Use uint8
+
+const (
+	Never   Use = iota // it is no level, or more often something else
+	Capital            // in capitals, set off from what comes after it
+	SetOff             // set off from what comes after it
+	Word               // hardly anything else
+)
+
+// ParseWord reads a word of a line of text as ParseNamed does, and TRACE1 to TRACE8 and
+// DEBUG1 to DEBUG5, and tells where it counts.
+func ParseWord(text []byte) (level slog.Level, use Use) {
+	if n := len(text) - 1; n == len("trace") && text[n] >= '1' && text[n] <= '8' {
+		text = text[:n]
+		if level, use = ParseWord(text); level >= slog.LevelInfo {
+			return 0, Never
+		}
+		return level, use
+	}
+	var buf [maxText]byte
+	name := lower(&buf, text)
+	level, known := byName(name)
+	switch string(name) {
+	case "", "t", "d", "i", "w", "e", "f", "v", "silly", "spam", "verb", "http", "fail", "assert", "wtf":
+		known = false
+	case "fine", "finer", "finest", "config", "log", "success":
+		return level, Capital
+	case "verbose", "note", "failure", "fault", "alert", "emerg", "emergency", "panic", "pnc":
+		return level, SetOff
+	}
+	if !known {
+		return 0, Never
+	}
+	return level, Word
 }
 
 // Syslog are the levels of syslog's severities, from 0, emergency, to 7, debug.

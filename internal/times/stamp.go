@@ -35,63 +35,43 @@ func CalendarEnd(b []byte) int {
 // second. n is its length, 0 if there is none. Without a year it is in the one that brings
 // it nearest to received.
 func ParseStamp(b []byte, received time.Time, zone *time.Location) (n int, sec int64, nsec int, ok bool) {
-	s := scanner{b}
-	if !s.skip('*') {
-		s.skip('.')
+	if len(b) > 0 && (b[0] == '*' || b[0] == '.') {
+		n = 1
 	}
-	month := s.monthName()
-	if month == 0 || !s.skip(' ') {
+	h := ParseHead(b[n:], received, zone)
+	if n += h.Len; h.Form != Stamp || n < len(b) && b[n] != ' ' && b[n] != ':' {
 		return 0, 0, 0, false
 	}
-	s.skip(' ')
-	day, _ := s.number(2)
-	if !s.skip(' ') {
-		return 0, 0, 0, false
-	}
-	s.skip(' ')
-	year, before := 0, s
-	if y, n := s.number(4); n == 4 && s.skip(' ') {
-		year = y
-	} else {
-		s = before
-	}
-	hour, n1 := s.number(2)
-	colon1 := s.skip(':')
-	minute, n2 := s.number(2)
-	colon2 := s.skip(':')
-	second, n3 := s.number(2)
-	if min(n1, n2, n3) == 0 || !colon1 || !colon2 || day < 1 || hour > 23 || minute > 59 || second > 60 {
-		return 0, 0, 0, false
-	}
-	if len(s.rest) > 1 && s.rest[0] == '.' && jsonwalk.IsDigit(s.rest[1]) {
-		nsec, _ = s.fraction()
-	}
-	if len(s.rest) > 0 && s.rest[0] != ' ' && s.rest[0] != ':' {
-		return 0, 0, 0, false
-	}
-	first, last := year, year
-	if year == 0 {
-		first, last = received.In(zone).Year()-1, received.In(zone).Year()+1
-	}
-	var nearest time.Time
-	for y := first; y <= last; y++ {
-		t := time.Date(y, time.Month(month), day, hour, minute, second, nsec, zone)
-		if day <= daysIn(month, y) && (!ok || t.Sub(received).Abs() < nearest.Sub(received).Abs()) {
-			nearest, ok = t, true
-		}
-	}
-	if !ok {
-		return 0, 0, 0, false
-	}
-	return len(b) - len(s.rest), nearest.Unix(), nsec, true
+	return n, h.Sec, h.Nsec, true
 }
 
-// monthName reads the short name of a month, from 1; 0 if there is none.
-func (s *scanner) monthName() int {
-	if len(s.rest) < 3 || s.rest[0] > 'Z' {
-		return 0
+// monthOf returns the month of a short name, from 1, or 0.
+func monthOf(name []byte) int {
+	switch string(name) {
+	case "Jan":
+		return 1
+	case "Feb":
+		return 2
+	case "Mar":
+		return 3
+	case "Apr":
+		return 4
+	case "May":
+		return 5
+	case "Jun":
+		return 6
+	case "Jul":
+		return 7
+	case "Aug":
+		return 8
+	case "Sep":
+		return 9
+	case "Oct":
+		return 10
+	case "Nov":
+		return 11
+	case "Dec":
+		return 12
 	}
-	month := indexName(monthNames[:], []byte{s.rest[0] | 0x20, s.rest[1], s.rest[2]}) + 1
-	s.rest = s.rest[3:]
-	return month
+	return 0
 }

@@ -151,8 +151,10 @@ func parseZone(text []byte) (offset int, ok bool) {
 		}
 		return 0, is && isZoneName(rest)
 	}
-	if i := bytes.IndexAny(text, " ["); i > 0 && isZoneName(text[i:]) {
-		text = text[:i]
+	if len(text) > len("+hh:mm") {
+		if i := bytes.IndexAny(text, " ["); i > 0 && isZoneName(text[i:]) {
+			text = text[:i]
+		}
 	}
 	var hours, minutes int
 	switch {

@@ -1,0 +1,299 @@
+package textlog
+
+import (
+	"bytes"
+	"log/slog"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/internal/levels"
+	"github.com/rollway/rollway/internal/times"
+)
+
+// maxTokens is how many parts a head may have after its time, maxGroup how long one in
+// brackets may be.
+const (
+	maxTokens = 12
+	maxGroup  = 200
+)
+
+// tail reads what follows a time up to a level, or up to what cannot be in a head.
+func (p *parser) tail() {
+	for range maxTokens {
+		p.separators()
+		if more := p.token(); !more || p.HasLevel {
+			return
+		}
+	}
+}
+
+// token reads a part of the head, and reports whether there may be more of it.
+func (p *parser) token() bool {
+	switch c := p.peek(0); {
+	case closing[c] != 0:
+		return p.group()
+	case c == '"' && p.form == times.Access:
+		p.request()
+	case isLetter(c):
+		return p.letter() || p.level() || p.word()
+	case jsonwalk.IsDigit(c) || c == '#':
+		if p.names+p.numbers == 0 && times.IsCalendar(p.b[p.at:]) { // a container's, and then the program's
+			if h := times.ParseHead(p.b[p.at:], p.received, p.zone); h.Len > 0 {
+				p.at += h.Len
+				return true
+			}
+		}
+		return p.word()
+	}
+	return false
+}
+
+// closing has the bracket that ends what another begins.
+var closing = [256]byte{'[': ']', '(': ')', '<': '>', '{': '}'}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
+
+// skipBlanks passes over blanks, tabs and colours.
+func skipBlanks(b []byte, at int) int {
+	for ; at < len(b) && (b[at] == ' ' || b[at] == '\t' || b[at] == '\x1b'); at++ {
+		if b[at] == '\x1b' {
+			end := bytes.IndexByte(b[at:], 'm')
+			if end < 0 || end > len("\x1b[38;2;255;255;255m") {
+				return at
+			}
+			at += end
+		}
+	}
+	return at
+}
+
+// separators passes over what is between the parts of a head.
+func (p *parser) separators() {
+	for {
+		p.at = skipBlanks(p.b, p.at)
+		switch c := p.peek(0); {
+		case c != 0 && c == p.close:
+			p.close = 0
+		case c == '|' || c == ',' || c == ':' || c == ';':
+		case c == '-' && (p.peek(1) == ' ' || p.peek(1) == '-'), c == '@' && closing[p.peek(1)] != 0:
+		default:
+			return
+		}
+		p.at++
+	}
+}
+
+// group reads something in brackets.
+func (p *parser) group() bool {
+	open, depth, end := p.b[p.at], 0, p.at
+	for ; ; end++ {
+		if end == len(p.b) || end > p.at+maxGroup || p.b[end] == '\n' {
+			return false
+		}
+		if c := p.b[end]; c == open {
+			depth++
+		} else if c == closing[open] {
+			if depth--; depth == 0 {
+				break
+			}
+		}
+	}
+	inner := bytes.TrimRight(p.b[min(skipBlanks(p.b, p.at+1), end):end], " ")
+	if i := bytes.IndexByte(inner, '\x1b'); i > 0 {
+		inner = inner[:i]
+	}
+	p.at = end + 1
+	return p.levelIn(inner) || len(inner) == 0 || inner[0] != '"' && inner[0] != '{'
+}
+
+// levelIn reads the level that is in brackets, alone or after what it is of.
+func (p *parser) levelIn(inner []byte) bool {
+	if len(inner) == 1 {
+		return p.setLetter(inner[0])
+	}
+	level, use := levels.ParseWord(inner)
+	p.sure = use == levels.Word
+	if use >= levels.SetOff || use == levels.Capital && isUpper(inner[1]) {
+		return p.setLevel(level)
+	}
+	i := len(inner) - 1
+	for i >= 0 && inner[i] != ':' && inner[i] != '/' {
+		i--
+	}
+	if i <= 0 || i+1 == len(inner) {
+		return false
+	}
+	level, use = levels.ParseWord(inner[i+1:])
+	capital := isUpper(inner[i+1])
+	return use >= levels.SetOff && // of Minecraft's thread, of Apache's module
+		(inner[i] == '/' && capital || inner[i] == ':' && !capital && bytes.IndexByte(inner[:i], ' ') < 0) && p.setLevel(level)
+}
+
+// setLetter sets the level that begins with a capital.
+func (p *parser) setLetter(c byte) bool {
+	if c == 'C' { // critical
+		c = 'F'
+	}
+	level, known := levels.ParseNamed([]byte{c})
+	return known && isUpper(c) && p.setLevel(level)
+}
+
+// letter reads a level of one letter where a form has one: after the numbers of a process
+// and a thread or before a tag (logcat), before a bar (etcd), with ! (Telegraf), before a
+// component and a context (MongoDB).
+func (p *parser) letter() bool {
+	rest := p.b[p.at+1:]
+	is := false
+	switch p.peek(1) {
+	case ' ':
+		is = p.numbers >= 2 || p.peek(2) == '|' || isComponent(rest[1:])
+	case '!':
+		is = p.peek(2) == ' '
+	case '/':
+		is = isTag(rest[1:])
+	}
+	return is && p.setLetter(p.b[p.at])
+}
+
+// isComponent reports whether b begins with MongoDB's component and context.
+func isComponent(b []byte) bool {
+	rest := bytes.TrimLeft(b, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-")
+	context := bytes.TrimLeft(rest, " ")
+	return len(rest) < len(b) && len(context) > 0 && context[0] == '['
+}
+
+// isTag reports whether b begins with logcat's tag and process, as in "Tag( 1234):".
+func isTag(b []byte) bool {
+	tag, rest, _ := bytes.Cut(b, []byte("("))
+	id, _, closed := bytes.Cut(rest, []byte("):"))
+	return closed && len(tag) <= 64 && len(bytes.Trim(id, " 0123456789")) == 0
+}
+
+// isCapital reports whether there are two capitals here.
+func (p *parser) isCapital() bool { return isUpper(p.peek(0)) && isUpper(p.peek(1)) }
+
+// level reads a level that is a word.
+func (p *parser) level() bool {
+	end := p.at
+	for isLetter(p.byte(end)) {
+		end++
+	}
+	if jsonwalk.IsDigit(p.byte(end)) { // as in DEBUG5
+		end++
+	}
+	word := p.b[p.at:end]
+	level, use := levels.ParseWord(word)
+	if use == levels.Never {
+		return false
+	}
+	capital := p.isCapital() && isUpper(word[len(word)-2])
+	if c := p.byte(end); capital && (c == '+' || c == '-') && jsonwalk.IsDigit(p.byte(end+1)) { // as in WARN+1
+		var ok bool
+		end += 2
+		if level, ok = levels.Parse(p.b[p.at:end]); !ok {
+			return false
+		}
+	}
+	if !p.counts(end, capital, !isUpper(word[0]), use) {
+		return false
+	}
+	p.at, p.sure = end, use == levels.Word
+	return p.setLevel(level)
+}
+
+// counts reports whether a word that ends at an offset is a level: one in capitals, in
+// small letters, or neither.
+func (p *parser) counts(end int, capital, small bool, use levels.Use) bool {
+	c, after := p.byte(end), p.byte(end+1)
+	setOff := p.setOff(end) || c != 0 && c == p.close
+	switch {
+	case c == ':':
+		return capital || small && use == levels.Word && p.names == 0 && (after == ' ' || after == 0)
+	case c == '/': // of Celery, within brackets, and Icinga
+		return capital && p.close != 0 || small && p.names == 0 && isUpper(after)
+	case capital && use == levels.Word:
+		return setOff || closing[c] != 0 || c == 0 || c == ' ' || c == '\n' || c == '\x1b' || c == ',' || c == '>'
+	case capital:
+		return setOff || closing[c] != 0 || c == ' ' && closing[after] != 0
+	}
+	return setOff && use >= levels.SetOff && p.names == 0
+}
+
+// setOff reports whether a word that ends at an offset is set off from what follows it.
+func (p *parser) setOff(end int) bool {
+	c, after := p.byte(end), p.byte(end+1)
+	return c == '|' || c == '\t' || c == ' ' && (after == ' ' || after == '|' || after == '-' && p.byte(end+2) == ' ')
+}
+
+// word passes over a word or a number that is no level, if it can be in a head.
+func (p *parser) word() bool {
+	end := p.at
+	for c := p.byte(end); c > ' ' && c != '|' && c != p.close; c = p.byte(end) {
+		end++
+	}
+	token := p.b[p.at:end]
+	digit := jsonwalk.IsDigit(token[0])
+	switch {
+	case len(bytes.Trim(token, "0123456789")) == 0:
+		p.numbers++
+	case string(token) == "PHP":
+		return p.php()
+	case string(token) == "stdout" || string(token) == "stderr":
+		return p.cri(end)
+	case token[len(token)-1] == ':' && !digit:
+		if p.channel(token[:len(token)-1]) {
+			return true
+		}
+		if p.form == times.Named && end < len(p.b) { // category: level: of BIND
+			p.at = end + 1
+			return p.level()
+		}
+		// Only a place in the source or a logger with its process is no tag of syslog.
+		if c := token[max(0, len(token)-2)]; bytes.IndexByte(token, '.') <= 0 || c != ']' && !jsonwalk.IsDigit(c) {
+			return false
+		}
+	case isName(token):
+		if !digit {
+			p.names++
+		}
+	default:
+		p.names++
+		p.at = end
+		return p.setOff(end)
+	}
+	p.at = end
+	return true
+}
+
+// channel reads Monolog's "channel.LEVEL".
+func (p *parser) channel(token []byte) bool {
+	name := token[bytes.LastIndexByte(token, '.')+1:]
+	level, use := levels.ParseWord(name)
+	return use > levels.Never && len(name) < len(token) && isUpper(name[0]) && isUpper(name[1]) && p.setLevel(level)
+}
+
+// php reads what PHP calls an error, as in "PHP Fatal error:".
+func (p *parser) php() bool {
+	phrase, _, found := bytes.Cut(p.b[p.at+len("PHP"):], []byte(":"))
+	first, _, _ := bytes.Cut(bytes.TrimLeft(phrase, " "), blank)
+	level, use := levels.ParseWord(first)
+	if use == levels.Never && bytes.HasSuffix(phrase, []byte("error")) {
+		level, use = slog.LevelError, levels.Word
+	}
+	return found && len(phrase) < 32 && use == levels.Word && p.setLevel(level)
+}
+
+// cri reads the level of the line that a container has written, after its stream and tag.
+func (p *parser) cri(at int) bool {
+	const tag = " F "
+	if len(p.line) < at+len(tag) || p.line[at] != ' ' || p.line[at+2] != ' ' {
+		return false
+	}
+	at += len(tag)
+	h, _ := Parse(p.line[at:], p.received, p.zone)
+	if h.Request > 0 {
+		p.Request = at + h.Request
+	}
+	return h.HasLevel && p.setLevel(h.Level)
+}
