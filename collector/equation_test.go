@@ -92,6 +92,8 @@ func mixedTraffic(t *testing.T, r *running) (events float64) {
 		{"/_bulk", "application/x-ndjson", "{\"create\":{}}\n{\"message\":\"es\"}\n{\"delete\":{\"_id\":\"1\"}}\n{\"index\":{}}\n{\"path\":\"/healthz\"}\n", 3},
 		{"/services/collector/event", "application/json", `{"event":"splunk"}{"event":""}`, 2},
 		{"/services/collector/raw", "", "one\ntwo\n", 2},
+		{"/api/v2/logs?service=x", "application/json", `[{"message":"datadog"},7,{}]`, 2},
+		{"/shop/_doc/7", "application/json", `{"message":"one"}`, 1},
 		{"/api/7/envelope/", "", "{}\n{\"type\":\"event\"}\n{\"message\":\"sentry\"}\n{\"type\":\"session\"}\n{}\n", 2},
 	} {
 		before := r.Stats().Receive

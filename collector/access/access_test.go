@@ -116,6 +116,7 @@ func TestCredentials(t *testing.T) {
 		{"Authorization", "Sentry sentry_version=7, sentry_key=s3, sentry_client=x/1", "", "s3"},
 		{"X-Sentry-Auth", "Sentry sentry_key=s3,sentry_version=7", "", "s3"},
 		{"X-Sentry-Auth", "sentry_key=s3", "", ""},
+		{"DD-API-KEY", "s3", "", "s3"},
 		{"", "", "sentry_version=7&sentry_key=s3", "s3"},
 		{"Authorization", "Bearer s3", "sentry_key=other", "s3"},
 		{"", "", "token=s3", ""},

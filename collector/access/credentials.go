@@ -14,6 +14,7 @@ import (
 //	Authorization: Basic base64(anything:SECRET)
 //	Authorization: ApiKey base64(anything:SECRET)   or as it is: ApiKey SECRET
 //	X-Sentry-Auth: Sentry …, sentry_key=SECRET, …   (also in Authorization)
+//	DD-API-KEY: SECRET
 //	?sentry_key=SECRET
 func Credentials(r *http.Request) string {
 	if h := r.Header.Get("Authorization"); h != "" {
@@ -40,6 +41,9 @@ func Credentials(r *http.Request) string {
 			return sentryKey(rest)
 		}
 		return ""
+	}
+	if h := r.Header["Dd-Api-Key"]; len(h) > 0 {
+		return h[0]
 	}
 	if strings.Contains(r.URL.RawQuery, "sentry_key=") {
 		return r.URL.Query().Get("sentry_key")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/datadog"
 	"github.com/rollway/rollway/collector/receiver/elastic"
 	"github.com/rollway/rollway/collector/receiver/loki"
 	"github.com/rollway/rollway/collector/receiver/otlp"
@@ -47,6 +48,9 @@ var All = []Endpoint{
 	{Path: "/services/collector/raw", Protocol: splunk.Raw},
 	{Path: "/services/collector/raw/1.0", Protocol: splunk.Raw},
 	{Path: "/services/collector/ack", Handler: splunk.Acks},
+	{Path: "/api/v2/logs", Does: "take logs as Datadog does", Protocol: datadog.Protocol},
+	{Path: "/v1/input", Protocol: datadog.Protocol},
+	{Path: "/insert/jsonline", Does: "take lines of JSON as VictoriaLogs does", Protocol: receiver.Plain},
 	{Path: otlp.GRPCPath, Protocol: otlp.GRPC, GRPC: true},
 	{Path: "/loki/api/v1/push", Does: "take logs as Grafana Loki does", Protocol: loki.Protocol},
 	{Path: "/api/v1/push", Protocol: loki.Protocol},

@@ -1,9 +1,7 @@
 package receiver
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -166,30 +164,4 @@ func (r *endpoint) answer(w *workspace, req *http.Request, h http.Header, done *
 	r.protocol.Answer(&w.reply)
 	w.answer, done.code = w.reply.Body, w.reply.Code
 	w.reply = Answer{}
-}
-
-// plain is the protocol of the package comment.
-type plain struct{}
-
-func (plain) Decode(q *Request) error {
-	err := q.Norm.Body(q.Batch, q.Body, q.Received)
-	switch {
-	case err == normalize.ErrEmpty:
-		return &Refusal{Code: http.StatusBadRequest, Text: err.Error() + `, such as {"level":"info","msg":"hello"}`, Empty: true}
-	case err != nil:
-		return fmt.Errorf("the body is %w%s; nothing was stored", err, expected(q.Body))
-	}
-	return nil
-}
-
-// expected says what a body that does not begin as JSON should be.
-func expected(body []byte) string {
-	if body = bytes.TrimSpace(body); len(body) > 0 && (body[0] == '{' || body[0] == '[') {
-		return ""
-	}
-	return `; expected a JSON object, an array of objects, or one object per line, such as {"level":"info","msg":"hello"}`
-}
-
-func (plain) Answer(a *Answer) {
-	a.Body = appendAnswer(a.Body, a)
 }

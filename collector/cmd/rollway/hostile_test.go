@@ -54,7 +54,8 @@ func TestHostileInput(t *testing.T) {
 		want   []string
 	}{
 		{"not JSON", nil, strings.NewReader("hello there"), 11, 400, []string{"nothing was stored", `"line":1`, `"reason":"syntax"`, "expected a JSON object"}},
-		{"a form", nil, strings.NewReader("level=info&msg=hello"), 20, 400, []string{"nothing was stored", `expected a JSON object, an array of objects, or one object per line, such as {\"level\":\"info\",\"msg\":\"hello\"}`}},
+		{"a form", map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, strings.NewReader("level=info&msg=%zz"), 18, 400, []string{"nothing was stored", "is not encoded as a form is"}},
+		{"text", nil, strings.NewReader("hello, world"), 12, 400, []string{"nothing was stored", `expected a JSON object, an array of objects, or one object per line, such as {\"level\":\"info\",\"msg\":\"hello\"}`}},
 		{"half JSON", nil, strings.NewReader(`{"msg":"x"`), 10, 400, []string{`"reason":"syntax"`}},
 		{"an array of numbers", nil, strings.NewReader(`[1,2]`), 5, 400, []string{`"reason":"not_object"`, `"index":1`}},
 		{"nothing", nil, nil, 0, 400, []string{"the body is empty"}},

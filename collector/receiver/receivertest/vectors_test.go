@@ -12,6 +12,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/normalize/vectors"
 	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/datadog"
 	"github.com/rollway/rollway/collector/receiver/elastic"
 	"github.com/rollway/rollway/collector/receiver/loki"
 	"github.com/rollway/rollway/collector/receiver/otlp"
@@ -54,6 +55,10 @@ var envelopes = []struct {
 		{Before: "{}\n{\"type\":\"log\"}\n{\"items\":[{\"attributes\":{\"k\":{\"type\":\"t\",\"value\":", Behind: "}}}]}", Line: true},
 		{Before: "{\"x\":", Behind: "}\n{\"type\":\"event\"}\n{}", Line: true, Flat: true, Unsized: true},
 		{Before: "{}\n{\"type\":\"event\",\"x\":", Behind: "}\n{}", Line: true, Flat: true, Unsized: true},
+	}},
+	{"/api/v2/logs", datadog.Protocol, []Envelope{
+		{Before: `{"message":"m","k":`, Behind: `}`, Row: true},
+		{Before: `{"message":{"k":`, Behind: `}}`, Row: true},
 	}},
 	{"/services/collector/event", splunk.Event, []Envelope{
 		{Before: `{"event":{"k":`, Behind: `}}`, Row: true},
