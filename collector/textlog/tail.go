@@ -228,14 +228,17 @@ func (p *parser) setOff(end int) bool {
 
 // word passes over a word or a number that is no level, if it can be in a head.
 func (p *parser) word() bool {
-	end := p.at
+	end, digits := p.at, 0
 	for c := p.byte(end); c > ' ' && c != '|' && c != p.close; c = p.byte(end) {
+		if jsonwalk.IsDigit(c) {
+			digits++
+		}
 		end++
 	}
 	token := p.b[p.at:end]
 	digit := jsonwalk.IsDigit(token[0])
 	switch {
-	case len(bytes.Trim(token, "0123456789")) == 0:
+	case digits == len(token):
 		p.numbers++
 	case string(token) == "PHP":
 		return p.php()

@@ -213,7 +213,7 @@ func (p *parser) prefixed() bool {
 var blank = []byte(" ")
 
 // inNames is what prose has only beside other words.
-var inNames = []byte("._-$/[]:#@=")
+var inNames = [256]bool{'.': true, '_': true, '-': true, '$': true, '/': true, '[': true, ']': true, ':': true, '#': true, '@': true, '=': true}
 
 // isName reports whether a word is rather a name of something than prose.
 func isName(word []byte) bool {
@@ -221,7 +221,7 @@ func isName(word []byte) bool {
 	for _, c := range word {
 		switch {
 		case isLetter(c), c == ',':
-		case jsonwalk.IsDigit(c), bytes.IndexByte(inNames, c) >= 0:
+		case jsonwalk.IsDigit(c), inNames[c]:
 			special = true
 		default:
 			return false

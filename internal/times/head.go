@@ -88,8 +88,8 @@ type headLayout struct {
 	layout string
 	form   Form
 
-	// The third and the fifth byte of its times are these, or up to span more.
-	from, span [2]byte
+	// The third byte of its times and the two after it are these, or up to span more.
+	from, span [3]byte
 }
 
 const headParts = "YMDhmsx"
@@ -104,9 +104,9 @@ func init() {
 	partOf['y'] = 0
 	for i := range heads {
 		l := &heads[i]
-		for k, at := range [...]int{2, 4} {
-			op := l.layout[at]
-			switch fixed := strings.Trim(l.layout[:at], "yYMDhmsx-/.: ") == ""; {
+		for k := range l.from {
+			op := l.layout[2+k]
+			switch fixed := strings.Trim(l.layout[:2+k], "yYMDhmsx-/.: ") == ""; {
 			case fixed && partOf[op] >= 0:
 				l.from[k], l.span[k] = '0', 9
 			case fixed && op < 'A':
@@ -144,7 +144,7 @@ func ParseHead(b []byte, received time.Time, zone *time.Location) Head {
 	}
 	for i := range list {
 		l := &list[i]
-		if b[2]-l.from[0] > l.span[0] || b[4]-l.from[1] > l.span[1] {
+		if b[2]-l.from[0] > l.span[0] || b[3]-l.from[1] > l.span[1] || b[4]-l.from[2] > l.span[2] {
 			continue // as most do
 		}
 		s := headScan{scanner: scanner{b}}
