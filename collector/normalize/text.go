@@ -1,6 +1,7 @@
 package normalize
 
 import (
+	"bytes"
 	"cmp"
 	"time"
 
@@ -42,37 +43,26 @@ func (n *Normalizer) readText() {
 	}
 }
 
-var requestNames = [...][]byte{
-	[]byte("remote"), []byte("user"), []byte("method"), []byte("path"), []byte("query"), []byte("status"), []byte("bytes"),
-	[]byte("referer"), []byte("user_agent"),
-}
-
-// addRequest adds the request of an access log to attrs, under the names that package
-// httplog has, unless the event has a status already or no room for it.
+// addRequest adds the request of an access log to attrs, unless the event has a status
+// already or no room for it.
 func (n *Normalizer) addRequest(line []byte, at int) {
-	if found, _ := n.names.find([]byte("status")); found >= 0 ||
-		n.names.len()+len(requestNames) > n.limits.MaxFields || len(n.attrs)+4*len(line) > n.limits.MaxEventBytes || !n.roomFor(len(n.attrs)+2*len(line)) {
+	if found, _ := n.names.find([]byte("status")); found >= 0 || n.names.len()+len(textlog.RequestNames) > n.limits.MaxFields ||
+		len(n.attrs)+4*len(line) > n.limits.MaxEventBytes || !n.roomFor(len(n.attrs)+4*len(line)) {
 		return
 	}
-	r := textlog.ParseRequest(line, at)
-	for i, text := range [...][]byte{r.Remote, r.User, r.Method, r.Path, r.Query, nil, nil, r.Referer, r.Agent} {
-		number := [len(requestNames)]int64{5: r.Status, 6: r.Bytes}[i]
-		name := requestNames[i]
-		switch {
-		case text != nil:
-			n.beginAttr(name)
-			n.attrs = jsonline.AppendStringBytes(n.attrs, text)
-		case number > 0 || i == 6 && number == 0:
-			n.beginAttr(name)
-			n.attrs = jsonline.AppendInt(n.attrs, number)
-		default:
+	for i, value := range textlog.ParseRequest(line, at) {
+		if value == nil {
 			continue
+		}
+		name := textlog.RequestNames[i]
+		n.attrs = append(append(n.attrs, '"'), name...)
+		n.attrs = append(append(n.attrs, n.names.add([]byte(name))...), `":`...)
+		if i < textlog.FirstNumber {
+			n.attrs = jsonline.AppendStringBytes(n.attrs, value)
+		} else {
+			n.attrs = append(n.attrs, bytes.TrimLeft(value[:len(value)-1], "0")...) // as JSON has numbers
+			n.attrs = append(n.attrs, value[len(value)-1])
 		}
 		n.attrs = append(n.attrs, ',')
 	}
-}
-
-// beginAttr begins a member of attrs.
-func (n *Normalizer) beginAttr(name []byte) {
-	n.attrs = append(append(append(append(n.attrs, '"'), name...), n.names.add(name)...), `":`...)
 }

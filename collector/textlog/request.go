@@ -8,12 +8,15 @@ import (
 	"github.com/rollway/rollway/internal/times"
 )
 
-// A Request is what an access log tells of a request. What is missing, or a dash, is nil
-// or -1; all texts point into the line.
-type Request struct {
-	Remote, User, Method, Path, Query, Referer, Agent []byte
-	Status, Bytes                                     int64
-}
+// RequestNames are the names of what an access log tells of a request; those from
+// FirstNumber on are numbers.
+var RequestNames = [...]string{"remote", "user", "method", "path", "query", "referer", "user_agent", "status", "bytes"}
+
+// FirstNumber is an index in RequestNames.
+const FirstNumber = 7
+
+// A Request has a part of the line for each of RequestNames; nil: it is missing, or a dash.
+type Request [len(RequestNames)][]byte
 
 // maxWords is how many words may come before the time of an access log: the host that was
 // asked, the client's addresses, identity and user.
@@ -45,18 +48,12 @@ func (p *parser) access() bool {
 // status after it: from 500 ERROR, from 400 WARN, below INFO.
 func (p *parser) request() {
 	_, end := quoted(p.line, p.at)
-	status := number(p.line, end)
-	switch {
-	case status < 100 || status > 599:
+	status, _ := number(p.line, end)
+	if len(status) != 3 || status[0] < '1' || status[0] > '5' {
 		return
-	case status >= 500:
-		p.setLevel(slog.LevelError)
-	case status >= 400:
-		p.setLevel(slog.LevelWarn)
-	default:
-		p.setLevel(slog.LevelInfo)
 	}
 	p.Request = p.at
+	p.setLevel([...]slog.Level{slog.LevelInfo, slog.LevelInfo, slog.LevelInfo, slog.LevelWarn, slog.LevelError}[status[0]-'1'])
 }
 
 // quoted returns what is between the quote at an offset and the next, and the offset
@@ -76,43 +73,39 @@ func quoted(line []byte, at int) (text []byte, end int) {
 	return nil, -1
 }
 
-// number returns the number at an offset, before a blank or the end; -1: there is none.
-func number(line []byte, at int) int64 {
+// number returns the digits at an offset, before a blank or the end, and the offset after
+// them and the blank; nil: there is something else.
+func number(line []byte, at int) (digits []byte, end int) {
 	if at < 0 || at >= len(line) {
-		return -1
+		return nil, -1
 	}
-	v, i := int64(0), at
-	for ; i < len(line) && jsonwalk.IsDigit(line[i]) && i < at+18; i++ {
-		v = v*10 + int64(line[i]-'0')
+	word, _, _ := bytes.Cut(line[at:], blank)
+	end = at + len(word) + 1
+	for _, c := range word {
+		if !jsonwalk.IsDigit(c) {
+			return nil, end
+		}
 	}
-	if i == at || i < len(line) && line[i] != ' ' {
-		return -1
-	}
-	return v
+	return given(word), end
 }
 
 // ParseRequest reads the request of an access log that begins at Head.Request.
-func ParseRequest(line []byte, at int) (r Request) {
+func ParseRequest(line []byte, at int) Request {
 	before, user := cutLast(line[:max(0, bytes.LastIndexByte(line[:at], '['))])
 	before, _ = cutLast(before) // the identity
 	_, remote := cutLast(before)
-	r.Remote, r.User = given(remote), given(user)
 	request, end := quoted(line, at)
 	method, rest, _ := bytes.Cut(request, blank)
-	if target, version, found := bytes.Cut(rest, blank); found && bytes.HasPrefix(version, []byte("HTTP/")) {
-		r.Method = method
-		r.Path, r.Query, _ = bytes.Cut(target, []byte("?"))
+	target, version, _ := bytes.Cut(rest, blank)
+	if !bytes.HasPrefix(version, []byte("HTTP/")) {
+		method, target = nil, nil
 	}
-	r.Status = number(line, end)
-	end += len("200 ")
-	if r.Bytes = number(line, end); end < len(line) {
-		word, _, _ := bytes.Cut(line[end:], blank)
-		end += len(word) + 1
-	}
-	r.Referer, end = quoted(line, end)
-	r.Agent, _ = quoted(line, end)
-	r.Referer, r.Agent = given(r.Referer), given(r.Agent)
-	return r
+	path, query, _ := bytes.Cut(target, []byte("?"))
+	status, end := number(line, end)
+	size, end := number(line, end)
+	referer, end := quoted(line, end)
+	agent, _ := quoted(line, end)
+	return Request{given(remote), given(user), given(method), given(path), given(query), given(referer), given(agent), status, size}
 }
 
 // cutLast cuts the last word off.

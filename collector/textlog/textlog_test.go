@@ -1,7 +1,7 @@
 package textlog
 
 import (
-	"fmt"
+	"bytes"
 	"os"
 	"strings"
 	"testing"
@@ -81,16 +81,17 @@ func TestZone(t *testing.T) {
 
 func TestParseRequest(t *testing.T) {
 	for line, want := range map[string]string{
-		`192.0.2.1 - frank [28/May/2026:12:40:00 +0000] "POST /pay?x=1&y=2 HTTP/1.1" 503 12 "https://example.com/" "Mozilla/5.0 (\"x\")"`: `192.0.2.1 frank POST /pay x=1&y=2 503 12 https://example.com/ Mozilla/5.0 (\"x\")`,
-		`shop:80 ::1 - - [28/May/2026:12:40:00 +0000] "GET / HTTP/1.1" 404 - "-" "-"`:                                                     `::1  GET /  404 -1  `,
-		`192.0.2.1 - - [28/May/2026:12:40:00 +0000] "-" 408 0`:                                                                            `192.0.2.1     408 0  `,
-		`192.0.2.1 - - [28/May/2026:12:40:00 +0000] "GET" 400 0 "open`:                                                                    `192.0.2.1     400 0  `,
-		`[28/May/2026 12:40:00] "GET /x HTTP/1.1" 200 1234`:                                                                               `  GET /x  200 1234  `,
-		`28/May/2026:12:40:00 +0000 "GET /x HTTP/1.1" 200 1234`:                                                                           `  GET /x  200 1234  `,
+		`192.0.2.1 - frank [28/May/2026:12:40:00 +0000] "POST /pay?x=1&y=2 HTTP/1.1" 503 12 "https://example.com/" "Mozilla/5.0 (\"x\")"`: `192.0.2.1 frank POST /pay x=1&y=2 https://example.com/ Mozilla/5.0 (\"x\") 503 12`,
+		`shop:80 ::1 - - [28/May/2026:12:40:00 +0000] "GET / HTTP/1.1" 404 - "-" "-"`:                                                     `::1  GET /    404 `,
+		`192.0.2.1 - - [28/May/2026:12:40:00 +0000] "-" 408 0`:                                                                            `192.0.2.1       408 0`,
+		`192.0.2.1 - - [28/May/2026:12:40:00 +0000] "GET" 400 0 "open`:                                                                    `192.0.2.1       400 0`,
+		`192.0.2.1 - - [28/May/2026:12:40:00 +0000] "GET / HTTP/1.1" 400`:                                                                 `192.0.2.1  GET /    400 `,
+		`[28/May/2026 12:40:00] "GET /x HTTP/1.1" 200 1234`:                                                                               `  GET /x    200 1234`,
+		`28/May/2026:12:40:00 +0000 "GET /x HTTP/1.1" 200 1234`:                                                                           `  GET /x    200 1234`,
 	} {
 		h, _ := Parse([]byte(line), received, time.UTC)
 		r := ParseRequest([]byte(line), h.Request)
-		if got := fmt.Sprintf("%s %s %s %s %s %d %d %s %s", r.Remote, r.User, r.Method, r.Path, r.Query, r.Status, r.Bytes, r.Referer, r.Agent); got != want {
+		if got := string(bytes.Join(r[:], []byte(" "))); got != want {
 			t.Errorf("%s\n%s, expected\n%s", line, got, want)
 		}
 	}
