@@ -12,19 +12,24 @@ type Kind uint8
 const (
 	Texts   Kind = iota // not at all
 	Same                // all are one value
-	Indexes             // those that are equal have equal Ints
-	Numbers             // likewise: they are JSON numbers, Ints in units of 10 to the power of -Digits
-	Times               // likewise: they are times as in canonical lines, Ints in nanoseconds since 1970
+	Indexes             // Ints are those of a dictionary
+	Spelled             // Ints are what varies in them; Spelling is the rest
+	Numbers             // they are JSON numbers, Ints in units of 10 to the power of -Digits
+	Times               // they are times as in canonical lines, Ints in nanoseconds since 1970
 )
 
-// Cells are the values of a column by the rows of its block, until the block is opened again.
+// Cells are the values of a column by the rows of its block, until the block is opened again. Values
+// with equal Ints are equal. So are those of other blocks that are Times, that are Numbers with the same
+// Digits, or that have the same Spelling.
 type Cells struct {
-	Kind   Kind
-	Ints   []int64 // of each value
-	Digits int
-	all    bool    // each row has a value, in their order
-	rows   []int32 // else: of each row, its value; -1: it has none
-	values *values
+	Kind     Kind
+	Ints     []int64 // of each value
+	Digits   int
+	Spelling []byte
+	all      bool    // each row has a value, in their order
+	rows     []int32 // else: of each row, its value; -1: it has none
+	values   *values
+	spelled  []int64 // memory
 }
 
 // At returns the number of the value of a row; -1: it has none.
@@ -42,7 +47,28 @@ func (c *Cells) At(row int) int {
 func (c *Cells) Some() bool { return c.all || len(c.rows) > 0 }
 
 // Reset leaves no row a value.
-func (c *Cells) Reset() { *c = Cells{rows: c.rows[:0]} }
+func (c *Cells) Reset() {
+	*c = Cells{rows: c.rows[:0], Spelling: c.Spelling[:0], spelled: c.spelled[:0]}
+}
+
+// Values returns At of rows, valid until buf is used again.
+func (c *Cells) Values(buf *[]int32, rows []int32) []int32 {
+	if c.all {
+		return rows
+	}
+	out := (*buf)[:0]
+	for _, row := range rows {
+		out = append(out, int32(c.At(int(row))))
+	}
+	*buf = out
+	return out
+}
+
+// Len returns how many values there are in a dictionary.
+func (c *Cells) Len() int { return len(c.values.ends) }
+
+// Size returns how many bytes the values in a dictionary have.
+func (c *Cells) Size() int { return len(c.values.text) }
 
 // JSON returns a value as it is in the line. It may be at the end of buf, which is returned with
 // what was appended to it.
@@ -63,6 +89,12 @@ func (b *Block) Cells(column int, to *Cells) error {
 	}
 	to.values = &c.values
 	to.Kind, to.Ints, to.Digits = c.values.kind()
+	switch t := c.values.texts; {
+	case to.Kind == Spelled:
+		to.Spelling = append(to.Spelling[:0], byte(to.Digits))
+	case to.Kind == Texts && t != nil && t.spell(to):
+		to.Kind, to.Ints = Spelled, to.spelled
+	}
 	has := b.having(column)
 	if to.all = true; c.n == len(b.rows) {
 		for i := range b.shapes {
@@ -96,13 +128,57 @@ func (v *values) kind() (_ Kind, ints []int64, digits int) {
 	case formDictionary:
 		return Indexes, v.indexes, 0
 	case formDigits:
-		return Indexes, v.ints, 0
+		return Spelled, v.ints, v.digits
 	case formDecimal:
 		return Numbers, v.ints, v.digits
 	case formTimes:
 		return Times, v.ints, 0
 	}
 	return Texts, nil, 0
+}
+
+// spell gives to what varies in texts and their spelling; false: they do not have one template with a few
+// short numbers.
+//
+//	"10.0.0.7"   "\x00.\x00.\x00.\x00"   10<<48 | 0<<32 | 0<<16 | 7
+func (t *texts) spell(to *Cells) bool {
+	const most = 4
+	n := len(t.templates)
+	template := t.templates[n-1]
+	variables := t.variables[template]
+	if template == 0 || t.rank[n-1] != n-1 || len(variables) > most {
+		return false
+	}
+	to.spelled = slices.Grow(to.spelled[:0], n)[:n]
+	clear(to.spelled)
+	to.Spelling = to.Spelling[:0]
+	for i := range variables {
+		to.Spelling = append(append(to.Spelling, t.pieces[template][i]...), hole)
+		if !variables[i].spell(to, 64/len(variables)) {
+			return false
+		}
+	}
+	to.Spelling = append(to.Spelling, t.pieces[template][len(variables)]...)
+	return true
+}
+
+// spell adds numbers to what varies, with so many bits, or to the spelling if all are one.
+func (v *values) spell(to *Cells, bits int) bool {
+	to.Spelling = append(to.Spelling, v.form, byte(v.digits))
+	switch v.form {
+	case formConstant:
+		to.Spelling = appendBytes(to.Spelling, v.text)
+		return true
+	case formDecimal, formDigits:
+		for i, n := range v.ints {
+			if uint64(n)>>bits != 0 {
+				return false
+			}
+			to.spelled[i] = to.spelled[i]<<bits | n
+		}
+		return true
+	}
+	return false
 }
 
 // Len returns how many rows the block has.

@@ -10,14 +10,15 @@ import (
 
 // cellLines are lines whose columns have all forms.
 func cellLines(r *rand.Rand) []byte {
-	number, user := r.IntN(4), r.IntN(3)
+	number, user := r.IntN(4), r.IntN(6)
 	var b bytes.Buffer
 	for i := range 20 + r.IntN(80) {
 		fmt.Fprintf(&b, `{"time":"2026-05-28T12:40:%02d.%09dZ","level":"%s"`, i%60, r.IntN(1e9), []string{"INFO", "WARN"}[r.IntN(2)])
 		if r.IntN(3) > 0 {
 			b.WriteString(`,"n":` + []string{fmt.Sprint(r.IntN(9)), fmt.Sprintf("%d.%02d", r.IntN(20), r.IntN(99)), fmt.Sprint(-r.IntN(1 << 40)), fmt.Sprintf("%.1e", r.Float64())}[number])
 		}
-		b.WriteString(`,"user":"` + []string{fmt.Sprintf("cus_%04d", r.IntN(500)), fmt.Sprintf("%x", r.Uint64()), "é" + strings.Repeat("x", r.IntN(50))}[user] + `"`)
+		b.WriteString(`,"user":"` + []string{fmt.Sprintf("cus_%04d", r.IntN(500)), fmt.Sprintf("%x", r.Uint64()), "é" + strings.Repeat("x", r.IntN(50)),
+			fmt.Sprintf("10.%d.0.%d", r.IntN(2), r.IntN(256)), fmt.Sprintf("10.0.%d.%d", r.IntN(300), r.IntN(1<<17)), fmt.Sprintf("cus_%04d of %03d", r.IntN(500), r.IntN(300))}[user] + `"`)
 		if r.IntN(9) == 0 {
 			b.WriteString(`,"in":{"a":"` + fmt.Sprint(r.IntN(3)) + `"}`)
 		}
@@ -29,14 +30,17 @@ func cellLines(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// TestCells joins lines of shapes and cells, and tells values apart by their Ints.
+// TestCells joins lines of shapes and cells, and tells values apart by their Ints, also those of other
+// blocks.
 func TestCells(t *testing.T) {
 	t.Parallel()
 	const seed = 20261128
 	r := rand.New(rand.NewPCG(seed, 1))
 	e, b := encoder(t), &Block{Own: true}
 	kinds := make(map[Kind]int)
-	for round := range 300 {
+	spelled := make(map[string]string) // JSON
+	again := 0
+	for round := range 600 {
 		lines := cellLines(r)
 		block := e.Append(nil, lines)
 		if err := b.Open(block, len(lines)); err != nil {
@@ -93,11 +97,26 @@ func TestCells(t *testing.T) {
 					t.Fatalf("seed %d: %s and %s are both %d", seed, before, json, n)
 				}
 				texts[n] = string(json)
+				if c.Kind >= Spelled {
+					key := fmt.Sprint(c.Kind, " ", c.Digits, " ", n, " ", string(c.Spelling))
+					if before, ok := spelled[key]; ok && before != string(json) {
+						t.Fatalf("seed %d: %s and %s are both %s", seed, before, json, key)
+					} else if ok && c.Kind == Spelled {
+						again++
+					}
+					spelled[key] = string(json)
+				}
+				if c.Kind == Indexes && n >= int64(c.Len()) || len(json) > c.Size() && c.Kind < Spelled {
+					t.Fatalf("seed %d: %s is %d of %d, of %d bytes", seed, json, n, c.Len(), c.Size())
+				}
 				if c.Kind == Numbers && string(appendDecimal(nil, n, c.Digits)) != string(json) {
 					t.Fatalf("seed %d: %s is %d with %d digits", seed, json, n, c.Digits)
 				}
 			}
 		}
+	}
+	if again < 1000 {
+		t.Errorf("%d values of other blocks: that proves little", again)
 	}
 	for kind := range Times + 1 {
 		if kinds[kind] < 100 {

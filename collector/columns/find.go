@@ -168,6 +168,7 @@ func (b *Block) write(v *values, n int) {
 	if v.ints != nil { // they are of use later
 		s.form, s.ints, s.digits = v.form, v.ints, v.digits
 	}
+	s.texts = v.texts
 	*v = s
 }
 

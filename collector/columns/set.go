@@ -12,6 +12,7 @@ type Set struct {
 	hashes []uint64
 	ends   []int // in text
 	text   []byte
+	seen   uint64 // nobody needs it
 }
 
 var seed = maphash.MakeSeed()
@@ -39,6 +40,14 @@ func (s *Set) Add(b []byte) int { return s.add(b, maphash.Bytes(seed, b)) }
 
 // AddAll appends to dst the numbers of the strings from to before to of another set.
 func (s *Set) AddAll(dst []int32, other *Set, from, to int) []int32 {
+	for (len(s.ends)+to-from)*2 > len(s.slots) {
+		s.grow()
+	}
+	mask, seen := uint64(len(s.slots)-1), uint64(0)
+	for _, hash := range other.hashes[from:to] {
+		seen |= s.slots[hash&mask] // all are on their way from memory before one is waited for
+	}
+	s.seen = seen
 	for i := from; i < to; i++ {
 		dst = append(dst, int32(s.add(other.At(i), other.hashes[i])))
 	}

@@ -73,13 +73,14 @@ func (a *API) feedPipes(ctx context.Context, out *rows, req request) (err error)
 }
 
 const (
-	foldBytes = 2 << 20 // that a run of a worker holds before it is merged
-	foldSpans = 8       // that a run is of: to merge takes as long as to count
+	foldBytes = 2 << 20 // that a run of a worker holds before it is merged, unless there is more memory
+	foldSpans = 8       // that a run is of, if there is one for each part: to merge takes as long as to count
 )
 
 // fold has workers run the pipes over the lines that match, and merges what their runs hold into
-// out.run, in the order of the lines. A run is charged while it waits to be merged. What counts tell
-// is not read.
+// out.run: those of workers at the end, or, if their order matters or somebody sees what there is so far,
+// those of a few spans each, in the order of the lines. A run is charged while it waits to be merged. What
+// counts tell is not read.
 func (a *API) fold(ctx context.Context, out *rows, req request) error {
 	left, err := a.count(ctx, out, req)
 	for _, o := range left {
@@ -93,6 +94,10 @@ func (a *API) fold(ctx context.Context, out *rows, req request) error {
 func (a *API) foldStretch(ctx context.Context, out *rows, req request, o stretch) error {
 	s := a.newScan(o.query, o.from, o.to, false, &out.found)
 	s.most, s.early, s.wide = foldBytes, flushEvery, foldSpans
+	if f := out.figures; req.pipes.Sums() && (f == nil || !f.events && f.until.IsZero()) {
+		s.sums, s.wide = true, 0
+		s.setShare(int64(a.o.MaxHeld) - out.mem.n)
+	}
 	s.fresh = func(p *part) {
 		if p.bytes = 0; p.run != nil && p.run.Reset() {
 			return
@@ -115,13 +120,17 @@ func (a *API) foldStretch(ctx context.Context, out *rows, req request, o stretch
 		}
 	}
 	return s.run(ctx, &out.found, func(p *part) (bool, error) {
-		if p.matched > 0 {
+		if p.run != nil && (p.given || p.matched > 0) {
 			if err := out.run.Merge(p.run); err != nil {
 				return false, err
 			}
 		}
-		a.add(&out.found, &p.found)
-		if p.bytes <= foldBytes/2 {
+		if p.given {
+			s.setShare(int64(a.o.MaxHeld) - out.mem.n)
+		} else {
+			a.add(&out.found, &p.found)
+		}
+		if p.run != nil && p.bytes <= foldBytes/2 {
 			s.recycle(p)
 		}
 		return true, nil

@@ -28,7 +28,8 @@ import (
 //     and what lies after an early end is never counted.
 //  3. A part that waits is charged to API.memory, except up to frontBytes of the front's. The rest
 //     is at most aheadBytes. A worker that has no room waits, without its turn, until there is
-//     some or its span is the front. What is not put yet is not charged: a part for each worker.
+//     some or its span is the front. What is not put yet is not charged, up to most: a part for
+//     each worker.
 //  4. The front needs no memory of others and no other worker. So something moves on as long as
 //     the consumer takes parts.
 //  5. Each wait ends with stop, which the consumer calls when it wants no more and the context
@@ -36,6 +37,9 @@ import (
 //  6. pause gives up all that was not taken, and the workers: the consumer begins anew where it
 //     is. Its client takes nothing for a while, and may have gone.
 //  7. A worker looks at lines in turns of the query's principal, and so does the consumer.
+//  8. With sums, where the order of lines does not matter, a worker has a part of its own for the lines
+//     of all its spans. It gives that away when there is no span left, or no memory for more: what it
+//     takes beyond most is charged. The parts of its spans have figures alone. pause does nothing.
 type rangeScan struct {
 	api   *API
 	query *Query
@@ -47,7 +51,8 @@ type rangeScan struct {
 	wide  int                               // how many spans are cut as one at most, forwards, where there are many
 	fresh func(*part)                       // makes p ready for lines
 	keep  func(*part, uint64, []byte) error // adds the line at an offset; p.scanned is up to date
-	most  int                               // bytes of a part, after which it is put
+	most  int                               // bytes of a part, after which it is put, or given
+	sums  bool                              // workers have parts of their own
 	rows  func(*part, *batch) error         // adds rows of tables; nil: lines are wanted
 	early time.Duration                     // its age, after which it is put if the consumer waits for it
 
@@ -61,8 +66,10 @@ type rangeScan struct {
 	cut     int       // spans
 	room    sync.Cond // a worker waits for memory, or to be the front; of mu
 	spans   []*span   // that were begun, the front first
+	given   []*part   // workers' own
 	free    []*part   // to be used again
 	held    holding   // by parts
+	share   int64     // that workers' own parts may take
 	workers int
 	cutAll  bool // there is no span left to cut
 	stopped bool
@@ -94,8 +101,9 @@ type span struct {
 type part struct {
 	found
 	span    offsets
-	bytes   int // that it takes
-	charged int // of them
+	bytes   int  // that it takes
+	charged int  // of them
+	given   bool // it was a worker's own
 
 	lines  []byte    // all
 	hits   []hit     // of lines
@@ -149,11 +157,11 @@ func (s *rangeScan) run(ctx context.Context, f *found, take func(*part) (more bo
 			if f.at != nil {
 				f.wait(f.at.Begin)
 			}
-			from, reached := p.span.from, p.reached
+			from, reached, given := p.span.from, p.reached, p.given
 			more, err := take(p) // which may give p to a worker
 			if s.back {
 				s.left.to = from
-			} else {
+			} else if !given {
 				s.left.from = reached
 			}
 			if err == nil && more {
@@ -206,15 +214,18 @@ func (s *rangeScan) next() (p *part, end bool, err error) {
 	if s.failure != nil {
 		panic(s.failure)
 	}
+	if len(s.given) > 0 {
+		p, s.given = s.given[0], s.given[1:]
+		s.takenLocked(p)
+		return p, false, nil
+	}
 	for len(s.spans) > 0 {
 		front := s.spans[0]
 		if len(front.parts) > 0 {
 			p = front.parts[0]
 			front.parts = front.parts[1:]
 			front.bytes -= p.bytes
-			_ = s.held.take(-p.charged)
-			p.charged = 0
-			s.room.Broadcast()
+			s.takenLocked(p)
 			return p, false, nil
 		}
 		if !front.done || front.err != nil {
@@ -223,7 +234,14 @@ func (s *rangeScan) next() (p *part, end bool, err error) {
 		s.spans = s.spans[1:]
 		s.room.Broadcast()
 	}
-	return nil, s.cutAll, nil
+	return nil, s.cutAll && (!s.sums || s.workers == 0), nil
+}
+
+// takenLocked gives back what a part was charged, which the consumer has now.
+func (s *rangeScan) takenLocked(p *part) {
+	_ = s.held.take(-p.charged)
+	p.charged = 0
+	s.room.Broadcast()
 }
 
 // stop ends all workers and waits.
@@ -246,6 +264,9 @@ func (s *rangeScan) tell() {
 func (s *rangeScan) pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.sums {
+		return
+	}
 	s.stopped, s.paused = true, true
 	for _, sp := range s.spans {
 		sp.parts = nil
@@ -325,6 +346,13 @@ func (s *rangeScan) newPart() *part {
 	s.mu.Unlock()
 	s.fresh(p)
 	return p
+}
+
+// setShare has workers' own parts take n bytes at most, or aheadBytes if that is more.
+func (s *rangeScan) setShare(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.share = max(n, aheadBytes)
 }
 
 // recycle has p used again.

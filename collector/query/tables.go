@@ -69,12 +69,17 @@ const (
 	emptyRef      = referenceMark | 0x80808080_8080<<8 | '\n'<<56
 	maxReferences = 1 << 28 // rows of a table
 	low7          = 1<<7 - 1
+	rowOfRef      = low7<<24 | low7<<32 | low7<<40 | low7<<48
 )
 
 // reference returns a reference, as a number whose lowest byte is the first.
 func reference(table, row int) uint64 {
 	t, r := uint64(table), uint64(row)
 	return emptyRef | t>>7&low7<<8 | t&low7<<16 | r>>21&low7<<24 | r>>14&low7<<32 | r>>7&low7<<40 | r&low7<<48
+}
+
+func rowOf(r uint64) int {
+	return int(r>>24&low7<<21 | r>>32&low7<<14 | r>>40&low7<<7 | r>>48&low7)
 }
 
 // find returns the row that lines begin with a reference to; nil: they begin with none.
@@ -87,11 +92,10 @@ func (t *tables) find(lines []byte) (table *rowTable, row int) {
 		return nil, 0
 	}
 	number := int(r>>8&low7<<7 | r>>16&low7)
-	row = int(r>>24&low7<<21 | r>>32&low7<<14 | r>>40&low7<<7 | r>>48&low7)
 	if number >= t.used {
 		return nil, 0
 	}
-	if table = t.list[number]; row >= table.block.Len() || !table.rows.Has(row) {
+	if table, row = t.list[number], rowOf(r); row >= table.block.Len() || !table.rows.Has(row) {
 		return nil, 0
 	}
 	return table, row
@@ -103,25 +107,31 @@ func (t *tables) references(lines []byte, most uint64, size int) *batch {
 	if t == nil || lines[0] != referenceMark {
 		return nil
 	}
+	table, row := t.find(lines)
+	if table == nil {
+		return nil
+	}
 	b := &t.batch
-	*b = batch{rows: b.rows[:0]}
-	for at, n := 0, 0; at < len(lines) && uint64(n) < most && (size > 0 || b.table == nil); n++ {
+	*b = batch{table: table, rows: append(b.rows[:0], int32(row)), lines: 1, bytes: referenceLen}
+	like := binary.LittleEndian.Uint64(lines) &^ rowOfRef
+	size -= table.average
+	for at, n := referenceLen, 1; at < len(lines) && uint64(n) < most && size > 0; n++ {
 		if lines[at] == '\n' {
 			at++
 			size--
 			continue
 		}
-		table, row := t.find(lines[at:])
-		if table == nil || b.table != nil && b.table != table {
+		if len(lines)-at < referenceLen {
+			break
+		}
+		r := binary.LittleEndian.Uint64(lines[at:])
+		if row = rowOf(r); r&^rowOfRef != like || row >= table.block.Len() || !table.rows.Has(row) {
 			break
 		}
 		at += referenceLen
 		size -= table.average
-		b.table, b.rows = table, append(b.rows, int32(row))
+		b.rows = append(b.rows, int32(row))
 		b.lines, b.bytes = n+1, at
-	}
-	if b.table == nil {
-		return nil
 	}
 	return b
 }

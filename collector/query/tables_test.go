@@ -5,7 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"net/http/httptest"
+	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rollway/rollway/collector/columns"
@@ -32,6 +35,9 @@ func columnLine(r *rand.Rand, i, style int) string {
 	}
 	if r.IntN(5) > 0 {
 		add("user", one(r, `"a"`, `"b"`, fmt.Sprintf(`"cus_%04d"`, r.IntN(900)), fmt.Sprintf(`"cus_%04d"`, r.IntN(900))))
+	}
+	if r.IntN(5) > 0 {
+		add("peer", fmt.Sprintf(`"10.%d.%d.%d"`, style>>2&1, style>>1&1*r.IntN(2), r.IntN(256)))
 	}
 	if style&16 != 0 {
 		add("user2", one(r, `"a\nb"`, `"10"`, "10", "10.0", `"\u0061"`, "true"))
@@ -75,7 +81,7 @@ func tableFilter(r *rand.Rand) string {
 
 // tablePipes are random pipes that take rows of tables.
 func tablePipes(t *testing.T, r *rand.Rand) string {
-	names := []string{"time", "level", "msg", "service", "took", "user", "user2", "http.status", "http", "error.kind", "error", "attrs", "tenant"}
+	names := []string{"time", "level", "msg", "service", "took", "user", "user2", "peer", "http.status", "http", "error.kind", "error", "attrs", "tenant"}
 	for {
 		m := &pipeMaker{Rand: r, names: names}
 		some := func(n int, add ...func()) {
@@ -195,6 +201,68 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestKnownGroups groups by values of more blocks, and of longer ones, than a run can tell apart by
+// numbers.
+func TestKnownGroups(t *testing.T) {
+	t.Parallel()
+	enc, err := columns.NewEncoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		blocks int
+		value  func(block, i int) string
+	}{
+		"many names":     {60, func(block, i int) string { return fmt.Sprintf("%0200d x", block/2*20+i%40) }},
+		"long names":     {60, func(block, i int) string { return fmt.Sprintf("%02000d x", block/9*10+i%40) }},
+		"many spellings": {600, func(block, i int) string { return fmt.Sprintf("%c%c-%d", 'a'+block/2%26, 'a'+block/52, i*i%90) }},
+		"long spellings": {20, func(block, i int) string { return fmt.Sprintf("%s-%d", strings.Repeat("y", 1100), block/5+i) }},
+		"numbers":        {60, func(block, i int) string { return fmt.Sprint(block / 2 * i) }},
+	} {
+		lines, packed := make([][]byte, c.blocks), make([][]byte, c.blocks)
+		for block := range lines {
+			for i := range 80 {
+				lines[block] = fmt.Appendf(lines[block], `{"level":"%s","attrs":{"v":"%s","n":%d.%d}}`+"\n", []string{"INFO", "WARN"}[i/3%2], c.value(block, i), i%5, block%10)
+			}
+			packed[block] = enc.Append(nil, lines[block])
+		}
+		for _, by := range []string{"v", "n, v"} {
+			q, p, err := parsePiped("| stats count(), max(n) by "+by, testNow)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := found{tables: new(tables)}
+			l := newLens(q, &f)
+			run := func(tabled bool) string {
+				return runBy(t, p, func(run *pipe.Run) {
+					for block, frame := range lines {
+						if tabled {
+							f.tables.begin = true
+							if frame, err = l.unpack(nil, packed[block], len(frame)); err != nil {
+								t.Fatal(err)
+							}
+						}
+						if _, err := q.findIn(journal.Frame{Records: 80, Lines: frame}, 80, &f, func(_ uint64, line []byte) (bool, error) {
+							if (f.batch != nil) != tabled {
+								t.Fatalf("%s: %.100s", name, line)
+							}
+							if tabled {
+								return run.Rows(&f.batch.table.Table, f.batch.rows)
+							}
+							return run.Line(line)
+						}, func() error { return nil }); err != nil {
+							t.Fatal(err)
+						}
+					}
+				})
+			}
+			if got, want := run(true), run(false); got != want || len(got) < 100 {
+				t.Errorf("%s by %s: got\n%.2000swant\n%.2000s", name, by, got, want)
+			}
+		}
+	}
+}
+
 // runBy returns what pipes give of what feed gives them.
 func runBy(t *testing.T, p *pipe.Pipeline, feed func(*pipe.Run)) string {
 	t.Helper()
@@ -251,8 +319,8 @@ func TestTablesOfAJournal(t *testing.T) {
 	}
 }
 
-// TestLargeRunsOfTables groups packed lines by so many values that a worker puts its run before its
-// span has ended.
+// TestLargeRunsOfTables groups packed lines by so many values that the run of a worker gets large. It
+// takes memory for that while there is enough, and else is merged before the end.
 func TestLargeRunsOfTables(t *testing.T) {
 	t.Parallel()
 	const lines, groups = 24_000, 8000
@@ -265,12 +333,41 @@ func TestLargeRunsOfTables(t *testing.T) {
 		s.add(t, some...)
 	}
 	waitFor(t, "packing", func() bool { return s.Stats().PackedSegments >= uint64(s.Stats().Segments-1) })
-	a, base := serve(t, s, Options{})
-	resp, body, err := ask(t, base, "q", "| stats count() as c, max(n), min(n), avg(n), sum(n), uniq(n) by n | stats count(), max(sum_n) by c")
-	if want := `{"c":3,"count":8000,"max_sum_n":23997}` + "\n"; err != nil || resp.StatusCode != 200 || body != want {
-		t.Errorf("%s, %v, %.1000s", resp.Status, err, body)
+	const expr = "| stats count() as c, max(n), min(n), avg(n), sum(n), uniq(n) by n | stats count(), max(sum_n) by c"
+	const want = `{"c":3,"count":8000,"max_sum_n":23997}` + "\n"
+	for name, c := range map[string]struct {
+		o      Options
+		others int // hold so much
+	}{
+		"enough":             {},
+		"little for a query": {o: Options{MaxHeld: 5 << 20}},
+		"little for all":     {o: Options{MaxMemory: 7 << 20}},
+		"others have some":   {o: Options{MaxMemory: 16 << 20}, others: 4 << 20},
+	} {
+		a, err := over(s, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		others := int64(c.others)
+		a.memory.Take(a.o.Admission.Named("other", 1), others)
+		var mu sync.Mutex
+		charged := int64(0)
+		s.before = func(uint64) error {
+			mu.Lock()
+			defer mu.Unlock()
+			charged = max(charged, a.memory.Used()-others)
+			return nil
+		}
+		w := httptest.NewRecorder()
+		a.ServeQuery(w, httptest.NewRequest("GET", "/api/query?q="+url.QueryEscape(expr), nil))
+		if w.Code != 200 || w.Body.String() != want || a.memory.Used() != others {
+			t.Errorf("%s: %d, %d held, %.1000s", name, w.Code, a.memory.Used(), w.Body)
+		}
+		if name == "enough" && charged == 0 {
+			t.Errorf("large runs are not charged")
+		}
+		a.Close()
 	}
-	waitHeld(t, a, 0)
 }
 
 // refers returns how many references a reader gives of all lines.

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -19,8 +20,14 @@ func (s *rangeScan) work() {
 	w.turn.Use(s.api.o.Admission.CPU, s.p)
 	w.turn.SetLow()
 	defer w.leave()
+	if w.sums {
+		w.own = w.newPart()
+	}
 	for first := true; ; first = false {
 		if w.span = s.begin(first); w.span == nil {
+			if w.own != nil {
+				_ = w.give() // errStopped
+			}
 			return
 		}
 		err := w.search()
@@ -39,6 +46,7 @@ type worker struct {
 	span   *span
 
 	part  *part // not put yet
+	own   *part // not given yet
 	found found // since it was begun
 	begun time.Time
 }
@@ -52,11 +60,10 @@ func (w *worker) leave() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.workers--
-	if what != nil {
+	if w.workers--; what != nil {
 		w.failure = fmt.Sprintf("%v\n%s", what, debug.Stack())
-		w.tell()
 	}
+	w.tell()
 }
 
 // search searches the span.
@@ -86,24 +93,79 @@ func (w *worker) search() error {
 }
 
 func (w *worker) beginPart(reached uint64) {
-	w.part, w.begun = w.newPart(), time.Now()
+	if w.begun = time.Now(); w.own == nil {
+		w.part = w.newPart()
+	} else {
+		w.part = new(part)
+	}
 	w.found = found{asked: w.asked, at: &w.turn, step: w.step, reached: reached, tables: w.tables}
 }
 
 // take adds a line to the part.
 func (w *worker) take(offset uint64, line []byte) (bool, error) {
 	w.part.scanned = w.found.scanned
+	p := cmp.Or(w.own, w.part)
 	var err error
 	if w.found.batch != nil {
-		err = w.rows(w.part, w.found.batch)
+		err = w.rows(p, w.found.batch)
 	} else {
-		err = w.keep(w.part, offset, line)
+		err = w.keep(p, offset, line)
 	}
-	if err != nil || w.part.bytes < w.most {
+	switch {
+	case err != nil || p.bytes < w.most:
 		return true, err
+	case w.own != nil && w.grow():
+		return true, nil
+	case w.own != nil:
+		return true, w.give()
 	}
 	w.found.reached = offset + 1
 	return true, w.put(false, nil)
+}
+
+// grow reports whether the worker's own part may be as large as it is, and take a bit more. All queries
+// together leave three quarters of the memory to what cannot do without it.
+func (w *worker) grow() bool {
+	const step = 1 << 20
+	n := int64(w.own.bytes - w.own.charged - w.most)
+	if n < 0 {
+		return true
+	}
+	n += step
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	memory := w.held.memory
+	if w.held.n+n > w.share || memory.Used()+n > memory.Limit()/4 || w.held.take(int(n)) != nil {
+		return false
+	}
+	w.own.charged += int(n)
+	return true
+}
+
+// give gives the worker's own part to the consumer, once that has taken those that were given before,
+// and begins another.
+func (w *worker) give() error {
+	held := false
+	w.mu.Lock()
+	for len(w.given) > 0 && !w.stopped {
+		held = w.turn.Suspend() || held
+		w.room.Wait()
+	}
+	stopped := w.stopped
+	if !stopped {
+		w.own.given = true
+		w.given = append(w.given, w.own)
+	}
+	w.mu.Unlock()
+	w.tell()
+	if held {
+		w.turn.Begin()
+	}
+	if stopped {
+		return errStopped
+	}
+	w.own = w.newPart()
+	return nil
 }
 
 // step is called while a block is looked at. It returns false to end that: the part is not put.

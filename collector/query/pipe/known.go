@@ -1,6 +1,9 @@
 package pipe
 
 import (
+	"math/bits"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/rollway/rollway/collector/columns"
@@ -9,89 +12,137 @@ import (
 // inTable reports whether the values of f in a row of a table are in one of the table's columns.
 func (f *Field) inTable() bool { return f.Index < 0 && f.Find != nil }
 
+// missing is a row of a table whose group is not known.
+type missing struct{ row, key int } // key: its number in statsStep.fresh
+
 // rows is row for rows of a table.
 func (s *statsStep) rows(t *Table, rows []int32) error {
-	grown := 0
-	s.groups = s.groups[:0]
-	s.known.use(s, t)
+	grown := s.known.begin(s, t, rows)
+	s.groups = slices.Grow(s.groups[:0], len(rows))[:len(rows)]
+	s.missing = s.missing[:0]
+	s.fresh.Reset()
 	from := 0 // of the rows that are not added yet
 	for i, row := range rows {
-		place := s.known.find(int(row))
-		if place != nil && place.round == s.known.round {
-			s.groups = append(s.groups, int32(place.group))
-			continue
-		}
-		if s.known.regroups {
-			grown += s.addRows(t, rows[from:i])
+		group, ok := s.known.group(i)
+		switch {
+		case ok:
+			s.groups[i] = group
+		case s.known.regroups:
+			grown += s.addRows(t, rows[from:i], s.groups[from:i])
 			from = i
+			group, more := s.groupOf(s.rowOf(t, row))
+			if s.known.table == nil { // there are other groups now
+				more += s.known.begin(s, t, rows)
+			}
+			s.groups[i] = int32(group)
+			grown += more + s.known.note(i, int32(group))
+		default:
+			s.keyOf(s.rowOf(t, row))
+			s.missing = append(s.missing, missing{i, s.fresh.Add(s.key)})
 		}
-		s.one = Row{table: t, at: int(row), text: s.one.text[:0]}
-		group, more := s.groupOf(&s.one)
-		grown += more
-		s.known.note(place, group)
-		s.known.use(s, t)
-		s.groups = append(s.groups, int32(group))
 	}
-	return s.take(grown + s.addRows(t, rows[from:]))
+	if len(s.missing) > 0 {
+		grown += s.addGroups(&s.fresh, 0, s.fresh.Len())
+	}
+	for _, m := range s.missing {
+		group := s.into[m.key]
+		s.groups[m.row] = group
+		grown += s.known.note(m.row, group)
+	}
+	return s.take(grown + s.addRows(t, rows[from:], s.groups[from:]))
 }
 
-// addRows adds rows to their groups, which are s.groups.
-func (s *statsStep) addRows(t *Table, rows []int32) (grown int) {
+func (s *statsStep) rowOf(t *Table, row int32) *Row {
+	s.one = Row{table: t, at: int(row), text: s.one.text[:0]}
+	return &s.one
+}
+
+// addRows adds rows to their groups.
+func (s *statsStep) addRows(t *Table, rows, groups []int32) (grown int) {
 	for i, states := range s.states {
 		switch f := s.Calls[i].Field; {
 		case f == nil:
-			for _, group := range s.groups {
-				grown += states.add(int(group), Value{})
-			}
+			states.(*counts).addRows(groups)
 		case f.inTable():
-			s.one = Row{table: t, text: s.one.text[:0]}
-			grown += states.addCells(&t.Cells[f.Cells], rows, s.groups, &s.one)
+			grown += states.addCells(&t.Cells[f.Cells], rows, groups, s.rowOf(t, 0))
 		}
 	}
-	s.groups = s.groups[:0]
 	return grown
 }
 
-// known has the groups of the last rows of a table, by what tells the values of its columns apart:
-// no key is written of a row whose group is known.
+// known has the groups of rows of tables by numbers, one of each column: no key is written of a row
+// whose group is known. A number means a value together with how it is to be read:
+//
+//	column              number                  how
+//	no value            0                       absent
+//	one value, or few   its number in names     named
+//	times that are cut  when its step begins    of a spelling
+//	others              columns.Cells.Ints      of a spelling
 type known struct {
 	regroups bool // a new group may give others other numbers
 	table    *Table
 	of       uint64 // Table.Round
+	useless  bool   // for the table
 	columns  []knownColumn
-	useless  bool   // a column has texts
-	round    uint64 // of places that are valid
-	places   []knownGroup
-	row      knownGroup // looked for
+	how      []uint32 // of the rows, a byte for each column
+
+	hashes []uint64 // of the rows
+	seen   uint64   // nobody needs it
+	places []uint64 // a power of two of them, each with how, the group plus 1, and the numbers
+	used   int
+	shift  int // of a hash, which leaves the number of a place
 }
 
 const (
-	maxKnown    = 3 // groups by more columns are looked up by their keys
-	knownBits   = 9
-	knownPlaces = 1 << knownBits
-)
+	maxKnown    = 3       // groups by more columns are looked up by their keys
+	maxNames    = 1 << 16 // bytes of names of a column
+	maxSpelling = 1 << 10 // bytes
 
-type knownGroup struct {
-	ints   [maxKnown]int64
-	absent uint64 // columns without a value, a bit each
-	round  uint64
-	group  int
-}
+	// How a number is to be read; others are those of spellings.
+	absent = 0
+	named  = 1
+	maxHow = 255
+)
 
 // knownColumn is a column by which rows are grouped.
 type knownColumn struct {
 	*columns.Cells
-	step       int64 // of times that are cut, in nanoseconds; 0: values
-	start, end int64 // of the step that was last
+	how        uint32
+	spellings  columns.Set
+	names      columns.Set
+	size       int     // of names
+	entries    []int32 // of the dictionary, their numbers in names plus 1; 0: not known yet
+	step       int64   // of times that are cut, in nanoseconds; 0: values
+	start, end int64   // of the step that was last
+	values     []int32 // memory
+	numbers    []int64 // of the rows
+	text       []byte  // memory
 }
 
-// use is for the rows of a table.
-func (k *known) use(s *statsStep, t *Table) {
-	if t == k.table && t.Round == k.of {
-		return
+// begin reads the numbers of rows of a table. It returns by how much k has grown.
+func (k *known) begin(s *statsStep, t *Table, rows []int32) (grown int) {
+	if t != k.table || t.Round != k.of {
+		k.use(s, t)
 	}
-	k.table, k.of, k.columns = t, t.Round, k.columns[:0]
-	k.round++
+	if k.useless {
+		return 0
+	}
+	k.how = slices.Grow(k.how[:0], len(rows))[:len(rows)]
+	clear(k.how)
+	for i := range k.columns {
+		grown += k.columns[i].read(rows, k.how, 8*i)
+	}
+	k.hash()
+	return grown
+}
+
+// use is for rows of a table.
+func (k *known) use(s *statsStep, t *Table) {
+	k.table, k.of = t, t.Round
+	if k.places == nil {
+		k.columns = make([]knownColumn, len(s.Groups))
+		k.resize(6)
+	}
 	k.useless = len(s.Groups) > maxKnown
 	for i := range s.Groups {
 		g := &s.Groups[i]
@@ -99,61 +150,207 @@ func (k *known) use(s *statsStep, t *Table) {
 		if k.useless = k.useless || !g.inTable(); k.useless {
 			continue
 		}
-		c := knownColumn{Cells: &t.Cells[g.Cells]}
-		if c.Kind == columns.Times {
-			c.step = int64(s.cuts[i].step)
-		}
-		k.useless = c.Kind == columns.Texts && c.Some()
-		k.columns = append(k.columns, c)
-	}
-	if k.places == nil {
-		k.places = make([]knownGroup, knownPlaces)
-	}
-}
-
-// find returns the place of a row's group, which has it if its round is k.round; nil: there is no
-// place.
-func (k *known) find(row int) *knownGroup {
-	if k.useless {
-		return nil
-	}
-	const mix = 0x9e3779b97f4a7c15
-	k.row.absent = 0
-	hash := uint64(0)
-	for i := range k.columns {
 		c := &k.columns[i]
-		at, n := c.At(row), int64(0)
-		switch {
-		case at < 0:
-			k.row.absent |= 1 << i
-		case c.step > 0:
-			n = c.cut(c.Ints[at])
-		case c.Kind != columns.Same:
-			n = c.Ints[at]
+		c.Cells = &t.Cells[g.Cells]
+		switch c.Kind {
+		case columns.Texts:
+			k.useless = c.Some()
+		case columns.Same, columns.Indexes:
+			if k.useless = c.Size() > maxNames; c.size+c.Size() > maxNames {
+				c.names.Reset()
+				c.size = 0
+				k.clear()
+			}
+			c.how, c.entries = named, slices.Grow(c.entries[:0], c.Len())[:c.Len()]
+			clear(c.entries)
+		default:
+			k.useless = !c.spell(int64(s.cuts[i].step))
 		}
-		k.row.ints[i] = n
-		hash = (hash ^ uint64(n)) * mix
-	}
-	hash ^= k.row.absent << 32
-	place := &k.places[(hash^hash>>29)*mix>>(64-knownBits)]
-	if place.ints != k.row.ints || place.absent != k.row.absent {
-		place.round = 0
-	}
-	return place
-}
-
-// note has place keep the group of the row that was looked for last.
-func (k *known) note(place *knownGroup, group int) {
-	if place != nil {
-		*place = k.row
-		place.round, place.group = k.round, group
 	}
 }
 
-// forget is for groups that have other numbers now, and steps that are longer.
+// spell finds how the numbers are to be read; false: there are too many ways.
+func (c *knownColumn) spell(step int64) bool {
+	c.step = 0
+	switch c.text = append(c.text[:0], byte(c.Kind)); c.Kind {
+	case columns.Times:
+		c.step, c.start, c.end = step, 0, 0
+	case columns.Numbers:
+		c.text = append(c.text, byte(c.Digits))
+	default:
+		c.text = append(c.text, c.Spelling...)
+	}
+	full := named+1+c.spellings.Len() > maxHow
+	if len(c.text) > maxSpelling || full {
+		return false
+	}
+	c.how = uint32(named + 1 + c.spellings.Add(c.text))
+	return true
+}
+
+// read fills c.numbers, and how from a bit on.
+func (c *knownColumn) read(rows []int32, how []uint32, bit int) (grown int) {
+	values := c.Values(&c.values, rows)
+	c.numbers = slices.Grow(c.numbers[:0], len(rows))[:len(rows)]
+	way := c.how << bit
+	for i, at := range values {
+		if at < 0 {
+			c.numbers[i] = 0
+			continue
+		}
+		how[i] |= way
+		switch {
+		case c.how == named:
+			entry := int64(0)
+			if c.Kind == columns.Indexes {
+				entry = c.Ints[at]
+			}
+			if c.entries[entry] == 0 {
+				grown += c.name(entry, at)
+			}
+			c.numbers[i] = int64(c.entries[entry])
+		case c.step > 0:
+			c.numbers[i] = c.cut(c.Ints[at])
+		default:
+			c.numbers[i] = c.Ints[at]
+		}
+	}
+	return grown
+}
+
+// name gives an entry of the dictionary, which is the value at, its number in names.
+func (c *knownColumn) name(entry int64, at int32) (grown int) {
+	const nameBytes = 48
+	var json []byte
+	json, c.text = c.JSON(c.text[:0], int(at))
+	n := c.names.Len()
+	number := c.names.Add(json)
+	c.entries[entry] = int32(number + 1)
+	if number < n {
+		return 0
+	}
+	c.size += len(json)
+	return nameBytes + len(json)
+}
+
+// mix is odd; nobody who writes lines knows it.
+var mix = rand.Uint64() | 1
+
+// hash fills hashes. Places are loaded for all of them before one is used, so that the waits for memory
+// overlap.
+func (k *known) hash() {
+	k.hashes = k.hashes[:0]
+	width, seen := 1+len(k.columns), uint64(0)
+	for i, how := range k.how {
+		hash := uint64(how)
+		for j := range k.columns {
+			hash = mixed(hash, uint64(k.columns[j].numbers[i]))
+		}
+		k.hashes = append(k.hashes, hash)
+		seen |= k.places[int(hash>>k.shift)*width]
+	}
+	k.seen = seen
+}
+
+func mixed(hash, n uint64) uint64 { return (bits.RotateLeft64(hash, 29) ^ n) * mix }
+
+// find looks for the row at i. It returns the index of the first word of its place, or of one that is free.
+func (k *known) find(i int) int {
+	width := 1 + len(k.columns)
+	at := int(k.hashes[i]>>k.shift) * width
+	for k.places[at] != 0 && !k.is(at, i) {
+		if at += width; at == len(k.places) {
+			at = 0
+		}
+	}
+	return at
+}
+
+// is reports whether the place at a word is that of the row at i.
+func (k *known) is(at, i int) bool {
+	if k.places[at]>>32 != uint64(k.how[i]) {
+		return false
+	}
+	for j := range k.columns {
+		if at++; k.places[at] != uint64(k.columns[j].numbers[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// group returns the group of the row at i; false: it is not known.
+func (k *known) group(i int) (group int32, ok bool) {
+	if k.useless {
+		return 0, false
+	}
+	word := k.places[k.find(i)]
+	return int32(uint32(word)) - 1, word != 0
+}
+
+// note has the row at i in a group. It returns by how much k has grown.
+func (k *known) note(i int, group int32) (grown int) {
+	if k.useless {
+		return 0
+	}
+	if n := 2 * k.used * (1 + len(k.columns)); n >= len(k.places) {
+		grown = k.resize(64 - k.shift + 1)
+	}
+	at := k.find(i)
+	if k.places[at] != 0 { // by a row before this one
+		return grown
+	}
+	k.used++
+	k.places[at] = uint64(k.how[i])<<32 | uint64(group+1)
+	for j := range k.columns {
+		k.places[at+1+j] = uint64(k.columns[j].numbers[i])
+	}
+	return grown
+}
+
+// resize makes 1<<log places. It returns by how much k has grown.
+func (k *known) resize(log int) (grown int) {
+	old, width := k.places, 1+len(k.columns)
+	k.places, k.shift = make([]uint64, width<<log), 64-log
+	grown = 8 * (len(k.places) - len(old))
+	for ; len(old) > 0; old = old[width:] {
+		if old[0] == 0 {
+			continue
+		}
+		hash := old[0] >> 32
+		for _, n := range old[1:width] {
+			hash = mixed(hash, n)
+		}
+		at := int(hash>>k.shift) * width
+		for k.places[at] != 0 {
+			if at += width; at == len(k.places) {
+				at = 0
+			}
+		}
+		copy(k.places[at:], old[:width])
+	}
+	return grown
+}
+
+// clear leaves no group known.
+func (k *known) clear() {
+	clear(k.places)
+	k.used = 0
+}
+
+// forget is for other groups, and for steps that are longer.
 func (k *known) forget() {
-	k.round++
+	k.clear()
 	k.table = nil
+}
+
+// reset is forget for a run that is used again, which does not account for what k holds.
+func (k *known) reset() {
+	const few = 10
+	k.forget()
+	if 64-k.shift > few {
+		k.places = nil
+	}
 }
 
 // cut returns when the step begins that a time is in. See cut.of.

@@ -108,6 +108,17 @@ func (p *Pipeline) Splits() bool {
 	return false
 }
 
+// Sums reports whether the order does not matter in which runs that can be merged are: the first stage
+// that holds rows is stats.
+func (p *Pipeline) Sums() bool {
+	i := slices.IndexFunc(p.Stages, holds)
+	if i < 0 {
+		return false
+	}
+	_, ok := p.Stages[i].(*Stats)
+	return ok
+}
+
 // Tables reports whether a run takes rows of tables as well as lines: stages look at fields alone
 // until the rows have nothing but columns.
 func (p *Pipeline) Tables() bool {

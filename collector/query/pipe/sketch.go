@@ -129,7 +129,11 @@ func (q *quantile) merge(other state) (grown int) {
 	}
 	if n := len(o.values); q.buckets == nil && n > 0 {
 		before := cap(q.values)
-		q.n, q.values = q.n+int64(n), append(q.values, o.values...)
+		if q.n += int64(n); len(q.values) == 0 {
+			q.values, o.values = o.values, q.values
+		} else {
+			q.values = append(q.values, o.values...)
+		}
 		grown += 8*(cap(q.values)-before) + q.check()
 	} else {
 		for _, f := range o.values {

@@ -32,6 +32,13 @@ func (c *counts) estimate(int) string { return "" }
 func (c *counts) spare() int          { return 0 }
 func (c *counts) reset()              { *c = (*c)[:0] }
 
+// addRows adds a row to each of groups.
+func (c *counts) addRows(groups []int32) {
+	for _, group := range groups {
+		(*c)[group]++
+	}
+}
+
 func (c *counts) merge(groups []int32, others states, from int) int {
 	into := *c
 	for i, n := range (*others.(*counts))[from:][:len(groups)] {

@@ -43,9 +43,12 @@ type statsStep struct {
 	cuts   []cut // by index in Groups
 	short  bool  // of memory: quantiles hold less
 
-	known  known
-	groups []int32 // of the rows of a table
-	one    Row     // of them
+	known   known
+	missing []missing
+	fresh   columns.Set // keys of groups that may be new
+	groups  []int32     // of the rows of a table
+	into    []int32     // see addGroups
+	one     Row         // of them
 }
 
 func (s *Stats) start(env *Env, next step) step {
@@ -91,7 +94,7 @@ func (s *statsStep) reset() {
 	}
 	s.short = false
 	s.beginSteps()
-	s.known.forget()
+	s.known.reset()
 }
 
 func (s *statsStep) row(r *Row) error {
@@ -110,6 +113,14 @@ func (s *statsStep) row(r *Row) error {
 
 // groupOf returns the group of a row, and what it takes if it is new.
 func (s *statsStep) groupOf(r *Row) (group, grown int) {
+	grown = s.keyOf(r)
+	group, more := s.group(s.key)
+	return group, grown + more
+}
+
+// keyOf makes s.key that of a row. It returns by how much groups have grown that others were merged
+// into before.
+func (s *statsStep) keyOf(r *Row) (grown int) {
 	s.key = s.key[:0]
 	for i := range s.Groups {
 		g, c := &s.Groups[i], &s.cuts[i]
@@ -124,8 +135,7 @@ func (s *statsStep) groupOf(r *Row) (group, grown int) {
 		}
 		s.key = appendKey(s.key, v)
 	}
-	group, more := s.group(s.key)
-	return group, grown + more
+	return grown
 }
 
 // group returns the group of a key, and what it takes if it is new.
@@ -135,6 +145,16 @@ func (s *statsStep) group(key []byte) (group, grown int) {
 		grown = s.newGroup(key)
 	}
 	return group, grown
+}
+
+// addGroups makes s.into the groups of some of the keys. It returns what those take that are new.
+func (s *statsStep) addGroups(keys *columns.Set, from, to int) (grown int) {
+	n := s.keys.Len()
+	s.into = s.keys.AddAll(s.into[:0], keys, from, to)
+	for ; n < s.keys.Len(); n++ {
+		grown += s.newGroup(s.keys.At(n))
+	}
+	return grown
 }
 
 // newGroup makes states for a group, and returns what it takes.
@@ -227,12 +247,8 @@ func (s *statsStep) merge(other step) error {
 		if err := s.env.Check(); err != nil {
 			return err
 		}
-		n, grown := s.keys.Len(), 0
-		s.groups = s.keys.AddAll(s.groups[:0], &o.keys, from, min(from+often, o.keys.Len()))
-		for ; n < s.keys.Len(); n++ {
-			grown += s.newGroup(s.keys.At(n))
-		}
-		if err := s.take(grown + s.mergeStates(s.groups, o.states, from)); err != nil {
+		grown := s.addGroups(&o.keys, from, min(from+often, o.keys.Len()))
+		if err := s.take(grown + s.mergeStates(s.into, o.states, from)); err != nil {
 			return err
 		}
 	}
