@@ -54,15 +54,18 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
-// skipBlanks passes over blanks, tabs and colours.
+// skipBlanks passes over blanks, tabs and what colours a terminal.
 func skipBlanks(b []byte, at int) int {
 	for ; at < len(b) && (b[at] == ' ' || b[at] == '\t' || b[at] == '\x1b'); at++ {
 		if b[at] == '\x1b' {
-			end := bytes.IndexByte(b[at:], 'm')
-			if end < 0 || end > len("\x1b[38;2;255;255;255m") {
+			end := at + 1
+			for end < len(b) && (b[end] == '[' || b[end] == ';' || jsonwalk.IsDigit(b[end])) {
+				end++
+			}
+			if end == len(b) || !isLetter(b[end]) {
 				return at
 			}
-			at += end
+			at = end
 		}
 	}
 	return at
@@ -217,7 +220,15 @@ func (p *parser) counts(end int, capital, small bool, use levels.Use) bool {
 	case capital:
 		return setOff || closing[c] != 0 || c == ' ' && closing[after] != 0
 	}
-	return setOff && use >= levels.SetOff && p.names == 0
+	return use >= levels.SetOff && p.names == 0 && (setOff || c == ' ' && small && isProcess(p.b[end+1:]))
+}
+
+// isProcess reports whether b begins with a name, a number in brackets and more brackets, as
+// VMware has them after the level.
+func isProcess(b []byte) bool {
+	name, rest, _ := bytes.Cut(b, []byte("["))
+	id, _, closed := bytes.Cut(rest, []byte("] ["))
+	return closed && len(name) > 0 && bytes.IndexByte(name, ' ') < 0 && len(id) > 0 && len(bytes.Trim(id, "0123456789")) == 0
 }
 
 // setOff reports whether a word that ends at an offset is set off from what follows it.
