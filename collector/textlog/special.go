@@ -18,6 +18,7 @@ import (
 //	D/Tag( 1234): …                        logcat in brief
 //	[1779972000] …                         Nagios
 //	1779972000.123 …                       Squid, Zeek
+//	fail: Shop.Cart[7]                     .NET, with its message in the next line
 func (p *parser) special() bool {
 	c, second := p.peek(0), p.peek(1)
 	switch {
@@ -37,6 +38,21 @@ func (p *parser) special() bool {
 		return p.unix(']')
 	case jsonwalk.IsDigit(c):
 		return p.unix(' ') || p.redis()
+	case p.peek(4) == ':' && p.peek(5) == ' ':
+		return p.dotNet()
+	}
+	return false
+}
+
+// dotNet reads a level of four letters, and a category with the number of an event.
+func (p *parser) dotNet() bool {
+	word, rest, _ := bytes.Cut(p.b[p.at:], []byte(": "))
+	category, _, _ := bytes.Cut(rest, []byte("\n"))
+	name, id, _ := bytes.Cut(bytes.TrimRight(category, "\r"), []byte("["))
+	switch string(word) {
+	case "trce", "dbug", "info", "warn", "fail", "crit":
+		level, _ := levels.ParseNamed(word)
+		return len(name) > 0 && bytes.IndexByte(name, ' ') < 0 && len(id) > 1 && len(bytes.Trim(id, "0123456789")) == 1 && id[len(id)-1] == ']' && p.setLevel(level)
 	}
 	return false
 }

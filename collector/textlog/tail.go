@@ -33,7 +33,7 @@ func (p *parser) token() bool {
 		return p.group()
 	case c == '"' && p.form == times.Access:
 		p.request()
-	case isLetter(c):
+	case isLetter(c) || c == '_':
 		return p.letter() || p.level() || p.word()
 	case jsonwalk.IsDigit(c) || c == '#':
 		if p.names+p.numbers == 0 && times.IsCalendar(p.b[p.at:]) { // a container's, and then the program's
@@ -267,7 +267,7 @@ func (p *parser) word() bool {
 		if c := token[max(0, len(token)-2)]; bytes.IndexByte(token, '.') <= 0 || c != ']' && !jsonwalk.IsDigit(c) {
 			return false
 		}
-	case isName(token):
+	case isName(token), string(token) == "root", string(token) == "main": // the logger of Python, the thread of Java
 		if !digit {
 			p.names++
 		}

@@ -14,7 +14,7 @@
 //
 // After the host of syslog nothing counts. Access logs have the level of their status.
 // Before the time may be a level, or a name that no prose has if a level follows the time.
-// Without a time only [ERROR] and ERROR: count.
+// Without a time only [ERROR], ERROR: and special.go's forms count.
 //
 // What is in doubt is left out: a date that means several days, a zone with several
 // meanings, the time of day alone. Its line may still have a level.
