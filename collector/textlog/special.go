@@ -85,11 +85,16 @@ func (p *parser) unix(end byte) bool {
 		for n++; n < digits+8 && jsonwalk.IsDigit(p.peek(n)); n++ {
 		}
 	}
-	if c := p.peek(n); c != end && (c != '\t' || end != ' ') || n == digits && end == ' ' || p.peek(0) == '0' {
+	if c := p.peek(n); c != end && (c != '\t' || end != ' ') || n == digits && end == ' ' {
 		return false
 	}
-	sec, nsec, ok := times.Unix(p.b[p.at : p.at+n])
-	return ok && p.setTime(sec, nsec)
+	return p.seconds(p.b[p.at : p.at+n])
+}
+
+// seconds takes seconds since 1970 in ten digits and perhaps a fraction.
+func (p *parser) seconds(text []byte) bool {
+	sec, nsec, ok := times.Unix(text)
+	return ok && len(bytes.Trim(text, "0123456789.")) == 0 && sec > 0 && p.setTime(sec, nsec)
 }
 
 // bgl reads what follows the first word of a line of Blue Gene/L and of the clusters that
@@ -115,8 +120,7 @@ func (p *parser) bgl(rest []byte) bool {
 			p.setLevel(level)
 		}
 	}
-	sec, nsec, ok := times.Unix(second)
-	return ok && sec > 0 && p.setTime(sec, nsec)
+	return p.seconds(second)
 }
 
 // proxifier reads what follows the time, [10.30 16:49:06], of Proxifier: a program and a
