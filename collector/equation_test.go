@@ -45,6 +45,7 @@ func TestEquationsInMetrics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := withEnrichment(t, "rules: [{name: health, drop: {where: 'path=/healthz'}}]")
 			cfg.ListenTCP, cfg.ListenSyslog, cfg.ListenForward = "127.0.0.1:0", "udp://127.0.0.1:0 tcp://127.0.0.1:0", "tcp://127.0.0.1:0"
+			cfg.ListenGELF = cfg.ListenSyslog
 			cfg.Kafka.Brokers, cfg.Kafka.MaxRecord = brokers, 1000
 			r := run(t, cfg)
 			events := mixedTraffic(t, r)
@@ -94,6 +95,7 @@ func mixedTraffic(t *testing.T, r *running) (events float64) {
 		{"/services/collector/raw", "", "one\ntwo\n", 2},
 		{"/api/v2/logs?service=x", "application/json", `[{"message":"datadog"},7,{}]`, 2},
 		{"/shop/_doc/7", "application/json", `{"message":"one"}`, 1},
+		{"/gelf", "", `{"short_message":"gelf"}7{"short_message":"two"}`, 3},
 		{"/api/7/envelope/", "", "{}\n{\"type\":\"event\"}\n{\"message\":\"sentry\"}\n{\"type\":\"session\"}\n{}\n", 2},
 	} {
 		before := r.Stats().Receive
@@ -129,6 +131,9 @@ func mixedTraffic(t *testing.T, r *running) (events float64) {
 	send(r.TCPAddr(), "{\"msg\":\"tcp\"}\nbroken\n", 2)
 	send(r.SyslogAddrs()[0], "<14>1 2026-05-28T12:40:00Z h app - - - udp", 1)
 	send(r.SyslogAddrs()[1], "<14>1 2026-05-28T12:40:00Z h app - - - one\n<14>1 2026-05-28T12:40:00Z h app - - - two\n", 2)
+	send(r.GELFAddrs()[0], "\x1e\x0f12345678\x00\x01{\"short_message\":\"one chunk\"}", 1)
+	send(r.GELFAddrs()[0], "\x1e\x0f12345678\x02\x02{", 1)
+	send(r.GELFAddrs()[1], "{\"short_message\":\"one\"}\x00{\"short_message\":\"two\"}\x00{\"torn", 3)
 	send(r.ForwardAddrs()[0], "\x93\xa3tag\xce\x6a\x18\x39\xa0\x81\xa3msg\xa7forward", 1)
 	return events
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/forward"
+	"github.com/rollway/rollway/collector/receiver/gelf"
 	"github.com/rollway/rollway/collector/receiver/syslog"
 	"github.com/rollway/rollway/collector/secrets"
 )
@@ -35,6 +36,9 @@ func (c *Collector) openListeners() error {
 		return err
 	}
 	if err := c.openStreams("listen_syslog", cfg.ListenSyslog, syslog.Protocol{MaxMessage: int(cfg.Limits.MaxEvent)}); err != nil {
+		return err
+	}
+	if err := c.openStreams("listen_gelf", cfg.ListenGELF, gelf.Protocol{MaxMessage: int(cfg.Limits.MaxEvent)}); err != nil {
 		return err
 	}
 	security, err := secrets.Forward(cfg.Forward)
@@ -119,6 +123,9 @@ func (c *Collector) TCPAddr() net.Addr {
 
 // SyslogAddrs is where syslog is taken, in the order of the setting.
 func (c *Collector) SyslogAddrs() []net.Addr { return c.addrs("listen_syslog") }
+
+// GELFAddrs is where GELF is taken, likewise.
+func (c *Collector) GELFAddrs() []net.Addr { return c.addrs("listen_gelf") }
 
 // ForwardAddrs is where the Fluent forward protocol is taken, likewise.
 func (c *Collector) ForwardAddrs() []net.Addr { return c.addrs("listen_forward") }

@@ -16,6 +16,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/forward"
+	"github.com/rollway/rollway/collector/receiver/gelf"
 	"github.com/rollway/rollway/collector/receiver/syslog"
 	"github.com/rollway/rollway/collector/reread"
 )
@@ -63,9 +64,12 @@ func rejectedBy(t *testing.T, path, contentType string, body []byte, limits norm
 		batch := new(normalize.Batch)
 		batch.KeepDeadLetters(1 << 30)
 		c := &receiver.Chunk{Data: bytes.Clone(body), Received: time.Unix(1779972000, 0), Norm: normalize.New(limits), Batch: batch}
-		if path == (syslog.Protocol{}).Name() {
+		switch path {
+		case syslog.Protocol{}.Name():
 			syslog.Protocol{}.DecodePacket(c)
-		} else {
+		case gelf.Protocol{}.Name():
+			gelf.Protocol{MaxMessage: 1 << 30}.DecodePacket(c)
+		default:
 			forward.Protocol{}.Open().Decode(c) // an error ends it, after what it has taken
 		}
 		add(batch)
@@ -106,6 +110,8 @@ func FuzzDeadLetters(f *testing.F) {
 		f.Add(byte(len(rejectedRequests)), []byte(m))
 	}
 	f.Add(byte(len(rejectedRequests)+1), []byte("<12>1 2026-05-28T12:40:00Z - app 7 - - "+longText))
+	f.Add(byte(len(rejectedRequests)+2), []byte(`{"host":"h","short_message":"`+longText+`","level":3}`))
+	f.Add(byte(len(rejectedRequests)+2), []byte("\x1e\x0f12345678\x00\x01"+`{"host":"h","short_message":"`+longText+`"}`))
 	f.Add(receiver("/_bulk", ""), []byte("{\"create\":{}}\n{\"message\":\"a\"}\n{\"delete\":{\"_id\":\"1\"}}\n{\"index\":{}}\n{\"message\":\""+longText+"\",\r\n"))
 	f.Add(receiver("/services/collector/event", ""), []byte(`{"event":"a"}{"event":{"b":"`+longText+`"}}{"event":null}`))
 	f.Fuzz(func(t *testing.T, which byte, body []byte) {
@@ -113,9 +119,11 @@ func FuzzDeadLetters(f *testing.F) {
 			return
 		}
 		path, contentType := forward.Protocol{}.Name(), ""
-		switch n := int(which) % (len(rejectedRequests) + 2); {
+		switch n := int(which) % (len(rejectedRequests) + 3); {
 		case n < len(rejectedRequests):
 			path, contentType = rejectedRequests[n].path, rejectedRequests[n].contentType
+		case n > len(rejectedRequests)+1:
+			path = gelf.Protocol{}.Name()
 		case n > len(rejectedRequests):
 			path = syslog.Protocol{}.Name()
 		}

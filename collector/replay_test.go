@@ -1,6 +1,8 @@
 package collector
 
 import (
+	"bytes"
+	"compress/zlib"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -42,6 +44,7 @@ var rejectedRequests = []struct{ path, contentType, body string }{
 	{"/loki/api/v1/push", "application/json", `{"streams":[{"stream":{},"values":[["1779972000000000000","{\"time\":\"2026-05-28T12:40:01Z\",\"msg\":\"` + longText + `\"}"]]}]}`},
 	{"/loki/api/v1/push", "application/json", `{"streams":[{"labels":"{job=\"j\"}","entries":[{"ts":"9999-12-31T23:59:59Z","line":"` + longText + `"}]}]}`},
 	{"/api/prom/push", "", string(snappy.Encode(nil, message(1, append(message(1, []byte(`{app="shop"}`)), message(2, append(message(1, []byte("\x08\x01")), message(2, []byte(longText))...))...))))},
+	{"/gelf", "", `{"version":"1.1","host":"h","short_message":"` + longText + `","full_message":"f","timestamp":1779972000.5,"level":3,"_service":"shop"}`},
 	{"/api/logs", "", `{"time":1779972000,"metadata":{"a":1},"msg":"` + longText + `"}`},
 	// Line ends that belong to the text, last in what is kept.
 	{"/v1/logs", "application/x-protobuf", string(message(1, message(2, message(2, message(5, message(1, []byte(longText+"\r\n")))))))},
@@ -66,7 +69,7 @@ func rejectedMessages() []string {
 func TestDeadLettersOfReceivers(t *testing.T) {
 	strict, lenient := sendRejected(t, 400), sendRejected(t, config.MiB)
 	want := storedLines(t, lenient)
-	if n := len(rejectedRequests) + len(rejectedMessages()) + 1; len(want) != n {
+	if n := len(rejectedRequests) + len(rejectedMessages()) + 2; len(want) != n {
 		t.Fatalf("%d lines are stored, want %d:\n%s", len(want), n, strings.Join(want, "\n"))
 	}
 	cfg := testConfig(t)
@@ -210,7 +213,7 @@ func sendRejected(t *testing.T, maxEvent config.Size) *running {
 	t.Helper()
 	cfg := testConfig(t)
 	cfg.Limits.MaxEvent, cfg.Limits.MaxPast, cfg.Limits.MaxFuture = maxEvent, 0, 0
-	cfg.ListenForward, cfg.ListenSyslog = "tcp://127.0.0.1:0", "udp://127.0.0.1:0"
+	cfg.ListenForward, cfg.ListenSyslog, cfg.ListenGELF = "tcp://127.0.0.1:0", "udp://127.0.0.1:0", "udp://127.0.0.1:0"
 	r := run(t, cfg)
 	for i, req := range rejectedRequests {
 		resp, err := http.Post(r.url+req.path, req.contentType, strings.NewReader(req.body))
@@ -232,7 +235,14 @@ func sendRejected(t *testing.T, maxEvent config.Size) *running {
 	if _, err := fmt.Fprintf(dialListener(t, r.SyslogAddrs()[0]), "<12>1 2026-05-28T12:40:00Z - app 7 - - %s", longText[:380]); err != nil {
 		t.Fatal(err)
 	}
-	want := uint64(len(rejectedRequests) + len(rejectedMessages()) + 1)
+	var packed bytes.Buffer // what is kept of it is packed, too
+	w := zlib.NewWriter(&packed)
+	fmt.Fprintf(w, `{"host":"h","short_message":"%s","timestamp":1779972000.25}`, longText)
+	w.Close()
+	if _, err := dialListener(t, r.GELFAddrs()[0]).Write(packed.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	want := uint64(len(rejectedRequests) + len(rejectedMessages()) + 2)
 	for end := time.Now().Add(time.Minute); r.Stats().Receive.Received < want && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/decodetest"
 	"github.com/rollway/rollway/collector/receiver/forward"
+	"github.com/rollway/rollway/collector/receiver/gelf"
 	"github.com/rollway/rollway/collector/receiver/syslog"
 	"github.com/rollway/rollway/collector/ulid"
 )
@@ -411,7 +412,7 @@ func FuzzTenant(f *testing.F) {
 			token.SetPrincipal(shares.Named(token.Scope(), 1))
 		}
 	}
-	paths := []string{forward.Protocol{}.Name(), syslog.Protocol{}.Name(), "/api/logs"}
+	paths := []string{forward.Protocol{}.Name(), syslog.Protocol{}.Name(), gelf.Protocol{}.Name(), "/api/logs"}
 	for _, r := range rejectedRequests {
 		paths = append(paths, r.path)
 	}
@@ -450,9 +451,12 @@ func FuzzTenant(f *testing.F) {
 			if from != nil {
 				c.Norm.SetExtras(from.Extras())
 			}
-			if path == paths[1] {
+			switch path {
+			case paths[1]:
 				syslog.Protocol{}.DecodePacket(c)
-			} else {
+			case paths[2]:
+				gelf.Protocol{}.DecodePacket(c)
+			default:
 				forward.Protocol{}.Open().Decode(c) // an error ends it, after what it has taken
 			}
 			check(c.Batch)

@@ -92,7 +92,7 @@ func (c *Controller) OfName(name string) *Principal {
 // OfAddr returns the principal of a client's address, or of the /64 of an IPv6 address.
 // The caller gives it back by Release.
 func (c *Controller) OfAddr(addr netip.Addr) *Principal {
-	addr = network(addr)
+	addr = Network(addr)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.findLocked(identity{addr: addr})
@@ -100,8 +100,8 @@ func (c *Controller) OfAddr(addr netip.Addr) *Principal {
 	return p
 }
 
-// network returns addr, or the address of its /64: one client may have all of those.
-func network(addr netip.Addr) netip.Addr {
+// Network returns addr, or the address of its /64: one client may have all of those.
+func Network(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	if addr.Is6() {
 		addr = netip.PrefixFrom(addr, 64).Masked().Addr()

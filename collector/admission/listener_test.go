@@ -201,7 +201,7 @@ func TestCharge(t *testing.T) {
 		t.Errorf("%v", p)
 	}
 	c.Release(p)
-	p = newcomer.Client(network(addrOf(a.RemoteAddr()).Next()))
+	p = newcomer.Client(Network(addrOf(a.RemoteAddr()).Next()))
 	if p == newcomer.Principal() || p != newcomer.payer.Load() {
 		t.Errorf("%v", p)
 	}

@@ -24,6 +24,7 @@ type Config struct {
 
 	ListenTCP     string `key:"listen_tcp" check:"addrs tcp tls"`        // addresses for NDJSON, as ParseAddrs reads them; empty: off
 	ListenSyslog  string `key:"listen_syslog" check:"addrs udp tcp tls"` // the same for syslog
+	ListenGELF    string `key:"listen_gelf" check:"addrs udp tcp tls"`   // the same for GELF
 	ListenForward string `key:"listen_forward" check:"addrs tcp tls"`    // the same for the Fluent forward protocol
 
 	Data  string `key:"data" default:"./data" check:"not empty"` // the folder of the journal
@@ -298,6 +299,7 @@ func (c *Config) Check() error {
 	}
 	streams("listen_tcp", c.ListenTCP)
 	streams("listen_syslog", c.ListenSyslog)
+	streams("listen_gelf", c.ListenGELF)
 	if c.Forward.SharedKeyFile == "" {
 		streams("listen_forward", c.ListenForward)
 	}

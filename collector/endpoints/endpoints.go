@@ -7,6 +7,7 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/datadog"
 	"github.com/rollway/rollway/collector/receiver/elastic"
+	"github.com/rollway/rollway/collector/receiver/gelf"
 	"github.com/rollway/rollway/collector/receiver/loki"
 	"github.com/rollway/rollway/collector/receiver/otlp"
 	"github.com/rollway/rollway/collector/receiver/sentry"
@@ -52,6 +53,8 @@ var All = []Endpoint{
 	{Path: "/v1/input", Protocol: datadog.Protocol},
 	{Path: "/insert/jsonline", Does: "take lines of JSON as VictoriaLogs does", Protocol: receiver.Plain},
 	{Path: otlp.GRPCPath, Protocol: otlp.GRPC, GRPC: true},
+	{Path: "/gelf", Does: "take messages as Graylog does: GELF", Protocol: gelf.HTTP},
+	{Path: "OPTIONS /gelf", Handler: gelf.Options},
 	{Path: "/loki/api/v1/push", Does: "take logs as Grafana Loki does", Protocol: loki.Protocol},
 	{Path: "/api/v1/push", Protocol: loki.Protocol},
 	{Path: "/api/prom/push", Protocol: loki.Protocol},

@@ -18,6 +18,7 @@ const (
 	ReasonValueTooLong  = "value_too_long"  // over Limits.MaxValueBytes
 	ReasonTooManyEvents = "too_many_events" // over Limits.MaxEvents
 	ReasonUnsupported   = "unsupported"     // of a kind that is not kept as a line
+	ReasonTorn          = "torn"            // a part is missing: receivers alone say so
 )
 
 // reason is the index of a Reason constant.
@@ -35,6 +36,7 @@ const (
 	valueTooLong
 	tooManyEvents
 	unsupported
+	torn
 	numReasons
 )
 
@@ -42,10 +44,10 @@ var reasonNames = [numReasons]string{
 	"", ReasonSyntax, ReasonNotObject, ReasonInvalidUTF8, ReasonTooLarge,
 	ReasonTooDeep, ReasonTooManyFields, ReasonKeyTooLong, ReasonValueTooLong,
 	ReasonTooManyEvents,
-	ReasonUnsupported,
+	ReasonUnsupported, ReasonTorn,
 }
 
-// Reasons returns every reason this package rejects events for.
+// Reasons returns every reason for which an event is rejected.
 func Reasons() []string { return append([]string(nil), reasonNames[1:]...) }
 
 // A Batch receives the canonical lines of one or more bodies or lines, and

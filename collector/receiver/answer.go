@@ -15,8 +15,8 @@ import (
 // be below 4 KiB.
 const shortAnswer = 3 << 10
 
-// appendAnswer appends the JSON object that answers a request.
-func appendAnswer(dst []byte, a *Answer) []byte {
+// AppendAnswer appends the JSON object that answers a request at /api/logs.
+func AppendAnswer(dst []byte, a *Answer) []byte {
 	b, stored, fault := a.Batch, a.Stored, a.Text
 	dst = append(dst, '{')
 	if fault != "" {

@@ -31,10 +31,12 @@ type batcher struct {
 	from     netip.Addr // of a connection, whose batches are all its own; else the zero Addr
 	receiver string     // what the protocol is called
 
-	spare int   // bytes that lines may take up beyond its buffer; 0: as many as that
-	lines int   // bytes that lines may take up now
-	extra int64 // bytes taken from the budget until the batch is stored
-	due   bool  // what is in the batch is not counted
+	spare   int   // bytes that lines may take up beyond its buffer; 0: as many as that
+	lines   int   // bytes that lines may take up now
+	extra   int64 // bytes taken from the budget until the batch is stored
+	scratch int   // of them, those that frames use one after another
+	others  int   // rejected events of the chunk that are of other peers, which were seen
+	due     bool  // what is in the batch is not counted
 
 	end time.Time // of the wait for more memory; zero: it has not waited since the last event
 }
@@ -120,7 +122,7 @@ func (f *batcher) store() error {
 		b.Lines = nil
 	}
 	f.release(f.extra)
-	f.extra = 0
+	f.extra, f.scratch = 0, 0
 	return err
 }
 

@@ -32,6 +32,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/forward"
+	"github.com/rollway/rollway/collector/receiver/gelf"
 	"github.com/rollway/rollway/collector/receiver/syslog"
 	"github.com/rollway/rollway/internal/testkit"
 )
@@ -120,6 +121,8 @@ const costText = "failed to charge customer cus_123 in eu-west, attempt 2 of 3"
 
 func costDoors() []costDoor {
 	const (
+		gelfMessage = `{"version":"1.1","host":"web-1","short_message":"` + costText + `","timestamp":1779972000.5,"level":3,"_service":"payment-api","_customer_id":"cus_123"}`
+
 		plain  = `{"service":"payment-api","level":"error","message":"` + costText + `","timestamp":"2026-05-28T12:40:00Z","trace_id":"6f9c9b9d7a1a","metadata":{"customer_id":"cus_123","retry_count":2}}`
 		record = `{"timeUnixNano":"1779972000000000000","severityNumber":17,"body":{"stringValue":"failed to charge customer"},"attributes":[` +
 			`{"key":"text","value":{"stringValue":"` + costText + `"}},{"key":"customer_id","value":{"stringValue":"cus_123"}},{"key":"retry_count","value":{"intValue":"2"}}]}`
@@ -162,6 +165,9 @@ func costDoors() []costDoor {
 			return fmt.Appendf(nil, "{}\n{\"type\":\"log\",\"length\":%d}\n%s\n", len(list), list)
 		}, []byte(log), badValues(log, "{}", asIs)},
 		{"Sentry, events", "/api/42/envelope/", "", between("{}\n", "", ""), item(sentry), badValues(sentry, "{}", item)},
+		{"GELF", "gelf", "", between("", "\x00", "\x00"), []byte(gelfMessage), append(badValues(gelfMessage, "{}", asIs),
+			badEvent{"messages that are numbers", []byte("1"), []byte("{}")},
+		)},
 		{"syslog", "syslog", "", lines, []byte("<11>1 2026-05-28T12:40:00.5Z web-1 payment-api 812 charge - " + costText), []badEvent{
 			{"messages too deep", []byte(`<11>{"a":` + tooDeep + `}`), []byte(`<11>{"a":` + deepest + `}`)},
 			{"messages with a long key", []byte(`<11>{"` + strings.Repeat("k", 1100) + `":1}`), []byte(`<11>{"` + strings.Repeat("k", 1000) + `":1}`)},
@@ -355,7 +361,7 @@ func costServer(t *testing.T) map[string]string {
 	var serving sync.WaitGroup
 	t.Cleanup(serving.Wait)
 	t.Cleanup(cancel)
-	for name, p := range map[string]receiver.StreamProtocol{"tcp": receiver.NDJSON{MaxLine: 1 << 20}, "syslog": syslog.Protocol{}, "forward": forward.Protocol{}} {
+	for name, p := range map[string]receiver.StreamProtocol{"tcp": receiver.NDJSON{MaxLine: 1 << 20}, "syslog": syslog.Protocol{}, "forward": forward.Protocol{}, "gelf": gelf.Protocol{}} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		testkit.OK(t, err)
 		addrs[name] = l.Addr().String()

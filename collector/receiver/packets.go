@@ -32,11 +32,19 @@ const (
 func (r *Receiver) ServePackets(ctx context.Context, conn *net.UDPConn, p PacketProtocol, from Sender) error {
 	defer conn.Close()
 	countDrops(conn)
+	held := int64(4 * packetBuffer)
+	opener, keeps := p.(PacketOpener)
+	if keeps {
+		var more int64
+		p, more = opener.OpenPackets()
+		held += more
+	}
 	stop := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	s := &packets{
 		batcher:  batcher{r: r, ctx: ctx, space: r.get(), peer: conn.LocalAddr().String(), receiver: p.Name()},
 		protocol: p,
+		keeps:    keeps,
 		arrived:  make(chan struct{}, 1),
 		room:     make(chan struct{}, 1),
 	}
@@ -44,8 +52,8 @@ func (r *Receiver) ServePackets(ctx context.Context, conn *net.UDPConn, p Packet
 	s.space.charge(r.opts.Admission.Named(s.peer, 1))
 	s.space.setSender(from)
 	s.spare = 2 * packetBuffer
-	if !s.await(4*packetBuffer) && ctx.Err() == nil {
-		return fmt.Errorf("serve %s: the budget has no room for datagrams", conn.LocalAddr())
+	if !s.await(held) && ctx.Err() == nil {
+		return fmt.Errorf("serve %s: limits.in_flight has no room for the %d bytes that datagrams take", conn.LocalAddr(), held)
 	}
 	var storing sync.WaitGroup
 	storing.Go(s.storeAll)
@@ -63,6 +71,7 @@ func (r *Receiver) ServePackets(ctx context.Context, conn *net.UDPConn, p Packet
 type packets struct {
 	batcher  // of the goroutine that stores
 	protocol PacketProtocol
+	keeps    bool // something between datagrams
 
 	mu      sync.Mutex
 	filling part // guarded by mu
@@ -82,6 +91,7 @@ type datagram struct {
 	end  int // in data
 	peer netip.AddrPort
 	at   time.Time
+	last bool // there is no datagram, and none follows
 }
 
 // read reads datagrams until conn fails.
@@ -165,6 +175,9 @@ func (s *packets) storeAll() {
 		aside.Signal(s.room)
 		s.storePart(&p)
 	}
+	if s.keeps {
+		s.storePart(&part{list: []datagram{{at: time.Now(), last: true}}})
+	}
 }
 
 // storePart stores one part. After a panic it goes on with the datagram that follows.
@@ -199,12 +212,14 @@ func (s *packets) storeFrom(p *part, next *int) {
 		}
 		*next++
 		c := s.chunk(p.data[start:d.end:d.end], d.peer, d.at)
+		c.End, s.others = d.last, 0
 		before := s.space.seen(nil)
 		s.space.turn.Begin()
 		s.protocol.DecodePacket(c)
 		s.space.chunk = Chunk{}
 		seen := s.space.seen(nil)
-		seen.Requests, seen.Events, seen.Rejected, seen.Bytes = 1, seen.Events-before.Events, seen.Rejected-before.Rejected, int64(d.end-start)
+		seen.Requests, seen.Bytes = 1, int64(d.end-start)
+		seen.Events, seen.Rejected = seen.Events-before.Events-s.others, seen.Rejected-before.Rejected-s.others
 		s.r.see(s.receiver, d.peer.Addr(), s.space.sender, seen)
 		if s.space.batch.Held() > s.spare { // short ones come to many times their size as lines
 			s.store() // what is wrong is counted and in the log

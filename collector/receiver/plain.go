@@ -99,5 +99,5 @@ func expected(body []byte) string {
 }
 
 func (plain) Answer(a *Answer) {
-	a.Body = appendAnswer(a.Body, a)
+	a.Body = AppendAnswer(a.Body, a)
 }

@@ -9,13 +9,12 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 )
 
-// ReasonTorn is why the last line of a TCP connection is rejected if the
-// connection ended inside it. The other reasons are those of package
-// normalize.
-const ReasonTorn = "torn"
+// ReasonTorn is why the last line of a TCP connection is rejected if the connection ended
+// inside it, and a message that parts are missing of.
+const ReasonTorn = normalize.ReasonTorn
 
 // Reasons returns every key that Stats.Rejected can have.
-func Reasons() []string { return append(normalize.Reasons(), ReasonTorn) }
+func Reasons() []string { return normalize.Reasons() }
 
 // Events are events by what became of them:
 // Received = Stored + the sums of Rejected, Dropped and Ignored + Failed + Duplicate.

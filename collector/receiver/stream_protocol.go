@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/normalize"
 )
 
@@ -45,6 +46,16 @@ type PacketProtocol interface {
 	Name() string
 	// DecodePacket puts the events of one whole datagram into c.Batch.
 	DecodePacket(c *Chunk)
+}
+
+// A PacketOpener is a PacketProtocol that keeps something between datagrams, as parts of
+// messages.
+type PacketOpener interface {
+	PacketProtocol
+	// OpenPackets begins a socket. One goroutine at a time calls p for it, the last time
+	// with Chunk.End and without data. p keeps at most held bytes between datagrams, which
+	// are taken from the budget as long as the socket is open.
+	OpenPackets() (p PacketProtocol, held int64)
 }
 
 // A Chunk is what has arrived and was not taken yet. What is taken of Data may be
@@ -122,6 +133,20 @@ func (c *Chunk) Acquire(n int) bool {
 	return true
 }
 
+// scratch is Acquire for memory that the frames of a batch use one after another: what was
+// taken for those before counts.
+func (c *Chunk) scratch(n int) bool {
+	f := c.batcher
+	if f == nil || n <= f.scratch {
+		return true
+	}
+	if !c.Acquire(n - f.scratch) {
+		return false
+	}
+	f.scratch = n
+	return true
+}
+
 // RejectRaw counts one event, sent as raw, as rejected for one of normalize's reasons;
 // detail tells a human what was found and what was expected.
 func (c *Chunk) RejectRaw(reason, detail string, raw []byte) {
@@ -129,4 +154,13 @@ func (c *Chunk) RejectRaw(reason, detail string, raw []byte) {
 	b.Raw(raw)
 	b.Reject(reason, detail)
 	b.Done()
+}
+
+// RejectFrom is RejectRaw for an event of another peer than c.Peer.
+func (c *Chunk) RejectFrom(peer netip.AddrPort, reason, detail string, raw []byte) {
+	c.RejectRaw(reason, detail, raw)
+	if f := c.batcher; f != nil {
+		f.others++
+		f.r.see(f.receiver, peer.Addr(), f.space.sender, clients.Seen{Events: 1, Rejected: 1})
+	}
 }

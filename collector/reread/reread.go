@@ -15,6 +15,7 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/elastic"
 	"github.com/rollway/rollway/collector/receiver/forward"
+	"github.com/rollway/rollway/collector/receiver/gelf"
 	"github.com/rollway/rollway/collector/receiver/loki"
 	"github.com/rollway/rollway/collector/receiver/otlp"
 	"github.com/rollway/rollway/collector/receiver/sentry"
@@ -38,6 +39,8 @@ func Lines(l *deadletter.Entry) []byte {
 	switch l.Receiver {
 	case syslog.Protocol{}.Name():
 		syslog.Protocol{}.Reread(e.chunk(text), around)
+	case gelf.Protocol{}.Name():
+		gelf.Protocol{MaxMessage: NoLimits.MaxEventBytes}.DecodePacket(e.chunk(text))
 	case forward.Protocol{}.Name():
 		e.forward()
 	default:

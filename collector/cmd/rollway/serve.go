@@ -78,6 +78,7 @@ var serveFlags = []struct{ name, key, help string }{
 	{"listen-grpc", "listen_grpc", "listen for OTLP over gRPC at `ADDR` too, written host:port; auto: port 4317 if -listen has 4318; empty: at -listen only (default \"auto\")"},
 	{"debug-listen", "debug_listen", "serve profiles and runtime metrics at `ADDR`, written host:port; empty: off"},
 	{"listen-syslog", "listen_syslog", "listen for syslog at `ADDRS`, such as \"udp://127.0.0.1:5514 tcp://127.0.0.1:5514\"; empty: off"},
+	{"listen-gelf", "listen_gelf", "listen for GELF, as clients of Graylog send it, at `ADDRS`, such as \"udp://127.0.0.1:12201 tcp://127.0.0.1:12201\"; empty: off"},
 	{"listen-forward", "listen_forward", "listen for the Fluent forward protocol at `ADDRS`, such as \"tcp://127.0.0.1:24224\"; empty: off"},
 	{"data", "data", "the `DIR` that holds the journal (default \"./data\")"},
 	{"durability", "journal.durability", "what a success answer means, `KIND` being buffered (the lines survive a crash of the process) or synced (of the machine) (default \"buffered\")"},
@@ -254,6 +255,9 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 	}
 	for i, a := range col.SyslogAddrs() {
 		row("syslog", "%s %s%s", networks(cfg.ListenSyslog)[i], dialable(a), onAll(a))
+	}
+	for i, a := range col.GELFAddrs() {
+		row("GELF", "%s %s%s", networks(cfg.ListenGELF)[i], dialable(a), onAll(a))
 	}
 	for i, a := range col.ForwardAddrs() {
 		network := networks(cfg.ListenForward)[i] + " "

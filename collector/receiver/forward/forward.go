@@ -29,13 +29,10 @@
 package forward
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
 )
 
@@ -66,12 +63,9 @@ func (p Protocol) Open() receiver.Session {
 type session struct {
 	Protocol
 	hands    handshake
-	walk     walker        // through the message that is not whole yet
-	inner    walker        // through entries that are packed
-	packed   bytes.Reader  // what is unpacked
-	buffered *bufio.Reader // reads packed; nil until needed
-	gzip     receiver.Gzip
-	unpacked []byte
+	walk     walker // through the message that is not whole yet
+	inner    walker // through entries that are packed
+	inflater receiver.Inflater
 }
 
 // Decode takes whole messages.
@@ -102,7 +96,7 @@ func (s *session) Decode(c *receiver.Chunk) (taken int, err error) {
 			if c.Batch.Overflowed() { // with what was there before
 				c.Batch.Reset()
 				c.Reply = c.Reply[:0]
-				err = errMemory
+				err = receiver.ErrInflateMemory
 			}
 			if err == nil && c.HasKey() {
 				return taken + n, nil
@@ -110,9 +104,9 @@ func (s *session) Decode(c *receiver.Chunk) (taken int, err error) {
 		}
 		switch {
 		case err == nil:
-		case errors.Is(err, errMemory): // it will be sent again
+		case errors.Is(err, receiver.ErrInflateMemory): // it will be sent again
 			return taken, err
-		case errors.Is(err, errLarge):
+		case errors.Is(err, receiver.ErrInflateLarge):
 			c.RejectRaw(normalize.ReasonTooLarge, err.Error(), data[:n])
 			return taken, err
 		default:
@@ -176,7 +170,7 @@ func (s *session) take(c *receiver.Chunk, m *delivery) error {
 		c.SetKey(m.key(c.Batch, content))
 	}
 	if len(m.packed) > 0 {
-		pool.Overwrite(s.unpacked)
+		s.inflater.Overwrite()
 	}
 	if m.chunk != nil {
 		c.Reply = append(c.Reply, "\x81\xa3ack"...)
@@ -198,7 +192,7 @@ func (s *session) entries(c *receiver.Chunk, m *delivery) (content []byte, err e
 	if list.kind == isArray {
 		for range list.n {
 			if c.Batch.Overflowed() {
-				return nil, errMemory
+				return nil, receiver.ErrInflateMemory
 			}
 			entry(b, m.tag, &r)
 		}
@@ -206,8 +200,8 @@ func (s *session) entries(c *receiver.Chunk, m *delivery) (content []byte, err e
 	}
 	content = list.data
 	if len(m.packed) > 0 {
-		if content, err = s.inflate(c, m.packed, content); err != nil {
-			return nil, err
+		if content, err = s.inflater.Unpack(c, m.packed, content, s.MaxUnpacked); err != nil {
+			return nil, fmt.Errorf("the entries of a message: %w", err)
 		}
 	}
 	s.stream(c, b, m.tag, content)

@@ -1,18 +1,11 @@
 package forward
 
 import (
-	"bufio"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"hash/crc32"
-	"io"
 	"strconv"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/collector/receiver"
 )
 
 // option is what matters of a message's option.
@@ -53,99 +46,6 @@ func (o *option) read(r *reader) {
 		}
 	}
 	o.named = o.named && !fluentBit
-}
-
-// Bounds of what inflate takes at a time, and from where on it looks at the
-// ratio.
-const (
-	firstInflate = 64 << 10
-	ratioFloor   = 4 << 20
-	maxRatio     = 200
-)
-
-// Memory of a decoder of zstd: the largest window that it may have to use, as over
-// HTTP, and more than it needs beside it.
-const (
-	maxWindow   = 8 << 20
-	zstdScratch = 512 << 10
-)
-
-// unpacker returns what unpacks packed, of one or several members or frames; done
-// is to be called in the end.
-func (s *session) unpacker(c *receiver.Chunk, how, packed []byte) (src io.Reader, done func(), err error) {
-	s.packed.Reset(packed)
-	switch string(how) {
-	case "gzip":
-		if s.buffered == nil {
-			s.buffered = bufio.NewReader(nil)
-		}
-		s.buffered.Reset(&s.packed)
-		return &s.gzip, func() {}, s.gzip.Reset(s.buffered)
-	case "zstd":
-		if !c.Acquire(maxWindow + zstdScratch) {
-			return nil, nil, errMemory
-		}
-		z, err := zstd.NewReader(&s.packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
-			return nil, nil, err
-		}
-		return z, z.Close, nil
-	}
-	return nil, nil, errors.New("known here are gzip and zstd")
-}
-
-// inflate unpacks packed into memory of the session. An error is that of the
-// message.
-func (s *session) inflate(c *receiver.Chunk, how, packed []byte) ([]byte, error) {
-	defer s.packed.Reset(nil)
-	if len(packed) == 0 {
-		return nil, nil
-	}
-	src, done, err := s.unpacker(c, how, packed)
-	if err != nil {
-		return nil, fmt.Errorf("the entries of a message are not %.20q: %w", how, err)
-	}
-	defer done()
-	out := s.unpacked[:0]
-	defer func() { s.unpacked = keep(out) }()
-	for held := 0; ; {
-		if len(out) == held {
-			size := min(max(firstInflate, 2*len(out)), s.MaxUnpacked+1)
-			// Each byte counts twice, for itself and for its line.
-			if !c.Acquire(2 * (size - held)) {
-				return nil, errMemory
-			}
-			held = size
-			if cap(out) < size {
-				out = append(make([]byte, 0, size), out...)
-			}
-		}
-		n, err := src.Read(out[len(out):held])
-		out = out[:len(out)+n]
-		if len(out) > s.MaxUnpacked || len(out) > ratioFloor && len(out)/maxRatio > len(packed) {
-			return nil, fmt.Errorf("%w: its %d bytes unpack to more than %d bytes or %d times as many", errLarge, len(packed), s.MaxUnpacked, maxRatio)
-		}
-		if err == io.EOF {
-			return out, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the entries of a message are not whole %.20q: %w", how, err)
-		}
-	}
-}
-
-var (
-	errMemory = errors.New("there is no memory to unpack a message")
-	errLarge  = errors.New("a message is too large")
-)
-
-const keepUnpacked = 1 << 20 // a larger buffer is not kept between messages
-
-func keep(b []byte) []byte {
-	if cap(b) > keepUnpacked {
-		return nil
-	}
-	return b[:0]
 }
 
 // id is the unique id of a message.

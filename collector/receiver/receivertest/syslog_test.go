@@ -212,7 +212,8 @@ func replaySyslog(t *testing.T, sent []byte) string {
 var varying = []struct{ pattern, with string }{
 	{`"time":"[^"]*"`, `"time":"T"`},
 	{`"(procid)":"\d+"`, `"$1":"N"`},
-	{`"hostname":"[^"]*"`, `"hostname":"H"`},
+	{`"(pid)":\d+`, `"$1":"N"`},
+	{`"(host|hostname)":"[^"]*"`, `"$1":"H"`},
 	{`in <module>.*?\\nZero`, `in <module>\nZero`}, // newer ones show the line
 	{`,"timeQuality":\{[^}]*\}`, ``},
 	{`,?"peer":"127.0.0.1"`, ``},

@@ -14,6 +14,7 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/datadog"
 	"github.com/rollway/rollway/collector/receiver/elastic"
+	"github.com/rollway/rollway/collector/receiver/gelf"
 	"github.com/rollway/rollway/collector/receiver/loki"
 	"github.com/rollway/rollway/collector/receiver/otlp"
 	"github.com/rollway/rollway/collector/receiver/sentry"
@@ -59,6 +60,11 @@ var envelopes = []struct {
 	{"/api/v2/logs", datadog.Protocol, []Envelope{
 		{Before: `{"message":"m","k":`, Behind: `}`, Row: true},
 		{Before: `{"message":{"k":`, Behind: `}}`, Row: true},
+	}},
+	{"/gelf", gelf.HTTP, []Envelope{
+		{Before: `{"k":`, Behind: `}`, Row: true},
+		{Before: `{"_k":`, Behind: `}`, Row: true},
+		{Before: `{"short_message":`, Behind: `,"_context":{"k":1}}`, Row: true},
 	}},
 	{"/services/collector/event", splunk.Event, []Envelope{
 		{Before: `{"event":{"k":`, Behind: `}}`, Row: true},

@@ -1,0 +1,163 @@
+// Package gelf takes messages in Graylog's Extended Log Format over UDP, TCP, TLS and HTTP.
+//
+//	short_message  msg
+//	full_message   attrs.full_message, unless it is equal to short_message
+//	timestamp      time
+//	level          level: a number of syslog from 0 to 7, or a name
+//	host           attrs.host
+//	_name          what a member called name is in any event, by package normalize
+//	version        left out
+//	others         attrs, under their names
+//
+// No member has to be there. What begins with an underscore comes last, so that it takes no
+// place of the others.
+//
+// A datagram is a message, plain or packed with zlib or gzip, or one of up to 128 chunks of
+// a message. On a stream a NUL ends each message; where LF follows a whole object as the
+// connection's first message, LF ends messages too. A body of HTTP is one or more messages
+// in a row.
+package gelf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
+	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/wire"
+	"github.com/rollway/rollway/internal/levels"
+)
+
+// Protocol is a receiver.StreamProtocol and a receiver.PacketOpener.
+type Protocol struct {
+	// MaxMessage is how many bytes a message may have, unpacked; longer ones are passed
+	// over and count as too large. Default 1 MiB.
+	MaxMessage int
+}
+
+// Name is for the log.
+func (Protocol) Name() string { return "GELF" }
+
+func (p Protocol) withDefaults() Protocol {
+	if p.MaxMessage <= 0 {
+		p.MaxMessage = 1 << 20
+	}
+	return p
+}
+
+// tooLarge tells of a message above the limit.
+func (p Protocol) tooLarge() string {
+	return fmt.Sprintf("a message is longer than %d bytes", p.MaxMessage)
+}
+
+// decoder is the memory for one message after another.
+type decoder struct{ wire.Event }
+
+var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
+
+// Memory is for the pool.
+func (d *decoder) Memory() pool.Memory { return pool.Memory{d.Scratch()} }
+
+// event adds the event of a text that should be one object; an empty one adds none.
+func event(c *receiver.Chunk, text []byte) {
+	if text = bytes.TrimRight(text, "\x00\r\n\t "); len(text) == 0 {
+		return
+	}
+	d := decoders.Get()
+	defer decoders.Put(d)
+	d.Builder = c.Norm.Build(c.Batch, c.Received)
+	if d.Start(text) {
+		value, err := wire.Value(text)
+		d.value(value, err)
+	}
+	d.Done()
+	d.Builder = nil
+}
+
+// value adds the event that was begun, of a JSON value or of what was none because of err.
+func (d *decoder) value(value []byte, err error) {
+	reason := normalize.ReasonSyntax
+	switch {
+	case err != nil:
+	case !wire.IsObject(value):
+		reason, err = normalize.ReasonNotObject, errNoObject
+	case !utf8.Valid(value):
+		reason, err = normalize.ReasonInvalidUTF8, errNoUTF8
+	default:
+		d.members(value)
+		d.End()
+		return
+	}
+	detail := ""
+	if d.Describes() {
+		detail = err.Error()
+	}
+	d.Reject(reason, detail)
+}
+
+var (
+	errNoObject = errors.New("a message is not an object")
+	errNoUTF8   = errors.New("a message is not valid UTF-8")
+)
+
+func (d *decoder) members(object []byte) {
+	var short []byte
+	added := false
+	for w := wire.Members(object); w.Next() && !d.Failed(); {
+		name, value := w.RawName(), w.RawValue()
+		switch text := d.Text(name); string(text) {
+		case "version":
+		case "short_message":
+			short = value
+			d.PutSlot(normalize.Message, name, value)
+		case "full_message":
+			if short == nil {
+				short = wire.Get(object, "short_message")
+			}
+			if !bytes.Equal(value, short) {
+				d.PutAttr(name, value)
+			}
+		case "timestamp":
+			d.PutSlot(normalize.Time, name, value)
+		case "level":
+			d.level(name, value)
+		default:
+			if len(text) > 1 && text[0] == '_' {
+				added = true
+				continue
+			}
+			d.PutAttr(name, value)
+		}
+	}
+	if !added {
+		return
+	}
+	for w := wire.Members(object); w.Next() && !d.Failed(); {
+		name, value := d.Text(w.RawName()), w.RawValue()
+		if len(name) < 2 || name[0] != '_' {
+			continue
+		}
+		d.Field(name[1:])
+		if wire.IsObject(value) {
+			d.PutObject(value, nil)
+		} else {
+			d.JSON(value)
+		}
+	}
+}
+
+// level sets the level from a number of syslog; 3.0 is one too.
+func (d *decoder) level(name, value []byte) {
+	text := value
+	if wire.IsString(value) {
+		text = d.Text(value)
+	}
+	if level, known := levels.ParseSyslog(bytes.TrimSuffix(text, []byte(".0"))); known && !d.Has(normalize.Level) {
+		d.SetLevel(level)
+		return
+	}
+	d.PutSlot(normalize.Level, name, value)
+}

@@ -1,0 +1,75 @@
+package gelf
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+
+	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/wire"
+)
+
+// HTTP is the protocol of /gelf.
+var HTTP receiver.Protocol = overHTTP{}
+
+// Options answers the question that some clients ask before they send.
+var Options http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Allow", "OPTIONS, POST")
+	w.Header().Set("Content-Length", "0")
+})
+
+type overHTTP struct{}
+
+// errEmpty is the answer to a body without a message.
+var errEmpty = &receiver.Refusal{Code: http.StatusBadRequest, Text: `the body is empty; expected a GELF message, such as {"short_message":"hello"}`, Empty: true}
+
+// Decode reads messages in a row, or in arrays.
+func (overHTTP) Decode(q *receiver.Request) error {
+	d := decoders.Get()
+	defer decoders.Put(d)
+	d.Builder = q.Norm.Build(q.Batch, q.Received)
+	defer func() {
+		d.Done()
+		d.Builder = nil
+	}()
+	values := wire.ValuesOf(bytes.TrimRight(q.Body, "\x00"))
+	for {
+		value, err := values.Next()
+		switch {
+		case err == io.EOF && q.Batch.Events() == 0:
+			return errEmpty
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			d.Begin()
+			d.Raw(values.Rest())
+			d.value(nil, err)
+			return nil
+		case wire.IsArray(value):
+			for w := wire.Elements(value); w.Next(); {
+				d.add(w.RawValue())
+			}
+		default:
+			d.add(value)
+		}
+	}
+}
+
+func (d *decoder) add(value []byte) {
+	if d.Start(value) {
+		d.value(value, nil)
+	}
+}
+
+// Answer is Graylog's, 202 without a body, if all is stored.
+func (overHTTP) Answer(a *receiver.Answer) {
+	stored := a.Code == http.StatusOK
+	if stored {
+		a.Code = http.StatusAccepted
+	}
+	if stored && a.Batch.RejectedTotal == 0 {
+		a.Header.Del("Content-Type")
+		return
+	}
+	a.Body = receiver.AppendAnswer(a.Body, a)
+}

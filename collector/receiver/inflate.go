@@ -1,0 +1,111 @@
+package receiver
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/rollway/rollway/collector/pool"
+)
+
+// Bounds of what an Inflater takes at a time, and from where on it looks at the ratio.
+const (
+	firstInflate = 64 << 10
+	inflateFloor = 4 << 20
+	inflateRatio = 200
+)
+
+// KeptInflated is how large a buffer an Inflater keeps between frames.
+const KeptInflated = 1 << 20
+
+// Errors of Inflater.Unpack.
+var (
+	ErrInflateMemory = errors.New("there is no memory to unpack a message") // if it is sent again it may succeed
+	ErrInflateLarge  = errors.New("a message is too large")
+)
+
+// An Inflater unpacks what frames and datagrams hold, one after another. It is for one
+// goroutine.
+type Inflater struct {
+	unpackers
+	buffered *bufio.Reader // reads src; nil until needed
+	out      []byte
+}
+
+// Unpack unpacks packed, by "gzip", "zlib" or "zstd", of one or several members or frames,
+// to at most most bytes. These are valid until the next call. Their memory, and as much for
+// their lines, is taken from the budget before.
+func (u *Inflater) Unpack(c *Chunk, how, packed []byte, most int) ([]byte, error) {
+	defer u.release()
+	if len(packed) == 0 {
+		return nil, nil
+	}
+	src, done, err := u.open(c, how, packed)
+	if err != nil {
+		return nil, fmt.Errorf("not %.20q: %w", how, err)
+	}
+	defer done()
+	out := u.out[:0]
+	defer func() {
+		if u.out = out[:0]; cap(out) > KeptInflated {
+			u.out = nil
+		}
+	}()
+	for held := 0; ; {
+		if len(out) == held {
+			size := min(max(firstInflate, 2*len(out)), most+1)
+			if !c.scratch(2 * size) {
+				return nil, ErrInflateMemory
+			}
+			held = size
+			if cap(out) < size {
+				out = append(make([]byte, 0, size), out...)
+			}
+		}
+		n, err := src.Read(out[len(out):held])
+		out = out[:len(out)+n]
+		if len(out) > most || len(out) > inflateFloor && len(out)/inflateRatio > len(packed) {
+			return nil, fmt.Errorf("%w: its %d bytes unpack to more than %d bytes or %d times as many", ErrInflateLarge, len(packed), most, inflateRatio)
+		}
+		if err == io.EOF {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("not whole %.20q: %w", how, err)
+		}
+	}
+}
+
+// Overwrite is called when what Unpack has returned is read; see package pool.
+func (u *Inflater) Overwrite() { pool.Overwrite(u.out) }
+
+// open returns what unpacks packed; done is to be called in the end.
+func (u *Inflater) open(c *Chunk, how, packed []byte) (src io.Reader, done func(), err error) {
+	u.src.Reset(packed)
+	coding := inGzip
+	switch string(how) {
+	case "gzip":
+	case "zlib":
+		coding = inZlib
+	case "zstd":
+		if !c.Acquire(maxWindow + zstdScratch) {
+			return nil, nil, ErrInflateMemory
+		}
+		z, err := zstd.NewReader(&u.src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, nil, err
+		}
+		return z, z.Close, nil
+	default:
+		return nil, nil, errors.New("known here are gzip and zstd")
+	}
+	if u.buffered == nil {
+		u.buffered = bufio.NewReader(nil)
+	}
+	u.buffered.Reset(&u.src)
+	src, err = u.stream(coding, u.buffered)
+	return src, func() {}, err
+}
