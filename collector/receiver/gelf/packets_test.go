@@ -92,7 +92,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// A chunk that is none, or not of its message, is rejected; the message is stored.
+// A chunk that is broken, or does not belong to its message, is rejected; the message is stored.
 func TestBadChunks(t *testing.T) {
 	good := chunksOf(7, text("good"), 20)
 	s := newTester(Protocol{})
