@@ -127,7 +127,7 @@ func TestIngestManualTokens(t *testing.T) {
 			}
 		}
 	}
-	if ways != 7 {
+	if ways != 8 {
 		t.Errorf("%d ways found", ways)
 	}
 }
