@@ -94,7 +94,7 @@ func (p *parser) unix(end byte) bool {
 // seconds takes seconds since 1970 in ten digits and perhaps a fraction.
 func (p *parser) seconds(text []byte) bool {
 	sec, nsec, ok := times.Unix(text)
-	return ok && len(bytes.Trim(text, "0123456789.")) == 0 && sec > 0 && p.setTime(sec, nsec)
+	return ok && len(bytes.Trim(text, "0123456789.")) == 0 && text[0] > '0' && p.setTime(sec, nsec)
 }
 
 // bgl reads what follows the first word of a line of Blue Gene/L and of the clusters that
