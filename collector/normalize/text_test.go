@@ -16,9 +16,7 @@ const textLine = "2026-05-28 12:40:00,123 [main] ERROR com.example.Shop - charge
 // TestText takes from a message what the client has not said, and nothing else.
 func TestText(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Skip(err)
-	}
+	testkit.OK(t, err)
 	const receipt, then = "2026-11-21T04:00:00.000000005Z", "2026-05-28T12:40:00.123000000Z"
 	line := func(at, level, rest string) string {
 		return fmt.Sprintf(`{"time":"%s","level":"%s",%s}`, at, level, rest)

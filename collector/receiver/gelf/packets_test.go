@@ -297,10 +297,9 @@ func TestSocket(t *testing.T) {
 		t.Error(err)
 	}
 	s := r.Stats()
-	if s.DatagramsDropped > 0 {
-		t.Skip("the system has dropped datagrams")
-	}
-	if s.InFlight != 0 || s.Received != senders*each || s.Stored != senders*each*3/4 || s.Rejected[receiver.ReasonTorn] != senders*each/4 {
+	all := s.Received == senders*each && s.Stored == senders*each*3/4 && s.Rejected[receiver.ReasonTorn] == senders*each/4
+	some := s.DatagramsDropped > 0 && s.Stored < senders*each*3/4 // the system had no room for all
+	if s.InFlight != 0 || s.Received != s.Stored+s.RejectedTotal() || !all && !some {
 		t.Errorf("%+v", s)
 	}
 }
