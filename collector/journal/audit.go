@@ -101,7 +101,8 @@ func (r *AuditReport) Damage(from uint64) (list []Finding) {
 // Audit reads every frame of the journal in dir, checks it against its checksums and its
 // neighbours, and counts what a ledger is compared with. It changes nothing and takes no
 // lock, so it may run beside a process that writes: what retention deletes meanwhile is
-// no damage and is not counted. The error means that the folder could not be read.
+// no damage and is not counted. The error means that the folder could not be read, or that
+// the system had no descriptor or no memory left.
 func Audit(dir string, o AuditOptions) (AuditReport, error) {
 	return audit(disk.Real{Owned: true}, dir, o)
 }
@@ -123,9 +124,14 @@ func audit(fsys disk.FS, dir string, o AuditOptions) (r AuditReport, err error) 
 	if err != nil {
 		return r, fmt.Errorf("audit journal: %w", err)
 	}
+	if err := errors.Join(manifestErr, idErr); disk.IsExhausted(err) {
+		return r, fmt.Errorf("audit journal: %w", err)
+	}
 	r.check(manifestFile, manifestErr)
 	r.check(idFile, idErr)
-	r.segments(fsys, dir, files, o, &limits)
+	if err := r.segments(fsys, dir, files, o, &limits); err != nil {
+		return r, fmt.Errorf("audit journal: %w", err)
+	}
 	if m != nil {
 		last := int64(-1)
 		if len(files) > 0 {
@@ -144,8 +150,9 @@ func audit(fsys disk.FS, dir string, o AuditOptions) (r AuditReport, err error) 
 	return r, nil
 }
 
-// segments adds what is in the segments that do not end before o.From.
-func (r *AuditReport) segments(fsys disk.FS, dir string, files []candidate, o AuditOptions, limits *Options) {
+// segments adds what is in the segments that do not end before o.From. An error is one that
+// says nothing about them.
+func (r *AuditReport) segments(fsys disk.FS, dir string, files []candidate, o AuditOptions, limits *Options) error {
 	var keys keyTable
 	keys.init(limits.MaxKeys, limits.KeyAge)
 	for len(files) > 1 && files[1].first <= o.From {
@@ -170,6 +177,9 @@ func (r *AuditReport) segments(fsys disk.FS, dir string, files []candidate, o Au
 			}
 			continue
 		}
+		if disk.IsExhausted(err) {
+			return err
+		}
 		if err != nil {
 			r.find(unreadable(c, err))
 			continue
@@ -185,6 +195,7 @@ func (r *AuditReport) segments(fsys disk.FS, dir string, files []candidate, o Au
 	if r.Next > r.end() {
 		r.Missing = append(r.Missing, Gap{From: r.end(), To: r.Next})
 	}
+	return nil
 }
 
 // end returns the offset after the last segment that could be read.

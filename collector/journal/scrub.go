@@ -35,8 +35,12 @@ func (j *Journal) scrub() {
 		switch {
 		case errors.Is(err, fs.ErrClosed):
 			return
-		case err != nil:
+		case err != nil: // of the system, not of the segment
 			j.note(err)
+			if j.pause(time.Minute) != nil {
+				return
+			}
+			continue
 		}
 		for _, f := range findings {
 			j.keep(f)
@@ -79,7 +83,8 @@ func (j *Journal) nextScrub(now time.Time) (s *segment, rate int64, wait time.Du
 	return j.segs[i], max(scrubRate, int64(2*float64(j.total)/j.o.Scrub.Seconds())), 0
 }
 
-// scrubSegment reads s, and returns what is wrong with it.
+// scrubSegment reads s, and returns what is wrong with it. An error is one that says nothing
+// about s.
 func (j *Journal) scrubSegment(s *segment, rate int64) ([]Finding, error) {
 	j.mu.Lock()
 	c := candidate{first: s.first, ext: extSealed, written: s.written}
@@ -90,7 +95,9 @@ func (j *Journal) scrubSegment(s *segment, rate int64) ([]Finding, error) {
 	gone := s.gone
 	j.mu.Unlock()
 	switch {
-	case gone, errors.Is(err, fs.ErrClosed):
+	case gone:
+		return nil, nil
+	case errors.Is(err, fs.ErrClosed), disk.IsExhausted(err):
 		return nil, err
 	case errors.Is(err, fs.ErrNotExist):
 		return []Finding{{Kind: recordlog.Missing, File: c.name(), From: c.first, To: end, Detail: "removed while the journal was open"}}, nil

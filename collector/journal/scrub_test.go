@@ -2,6 +2,10 @@ package journal
 
 import (
 	"bytes"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,6 +97,44 @@ func TestScrubEnds(t *testing.T) {
 			time.Sleep(after)
 			synctest.Wait()
 			read = j.Stats().ScrubbedSegments > 0
+			testkit.OK(t, j.Close())
+		}
+	})
+}
+
+// A segment that cannot be opened because the process or the disk is at its limit is not
+// damaged: it is read a minute later. An audit says so too.
+func TestScrubExhausted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fault atomic.Pointer[error]
+		faulty := &disktest.Faulty{FS: memJournal(t, 4, 4, 1), Hook: func(op disktest.Op) disktest.Fault {
+			if err := fault.Load(); err != nil && op.Kind == disktest.Open && strings.HasSuffix(op.Name, extSealed) {
+				return disktest.Fault{Err: *err}
+			}
+			return disktest.Fault{}
+		}}
+		for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC} {
+			j, openErr := Open("/j", Options{Disk: faulty, Scrub: time.Second, OnFinding: func(f Finding) { t.Errorf("%v: told %v", err, f) }})
+			testkit.OK(t, openErr)
+			time.Sleep(time.Minute)
+			fault.Store(&err)
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			n := j.Stats().ScrubbedSegments
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			if st := j.Stats(); st.ScrubbedSegments != n || n == 0 || !errors.Is(st.LastError, err) {
+				t.Errorf("%v: %d segments were read, and %d more; last error %v", err, n, st.ScrubbedSegments-n, st.LastError)
+			}
+			if _, auditErr := audit(faulty, "/j", AuditOptions{}); !errors.Is(auditErr, err) {
+				t.Errorf("%v: the audit says %v", err, auditErr)
+			}
+			fault.Store(nil)
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			if j.Stats().ScrubbedSegments == n {
+				t.Errorf("%v: nothing was read afterwards", err)
+			}
 			testkit.OK(t, j.Close())
 		}
 	})

@@ -14,6 +14,12 @@ import (
 // IsFull reports whether err means that the disk or a quota has no room, for now.
 func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
+// IsExhausted reports whether err says nothing about the file: the disk, the process or the
+// system has no room, no descriptor or no memory left, for now.
+func IsExhausted(err error) bool {
+	return IsFull(err) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
+}
+
 var openFile = os.OpenFile
 
 const (

@@ -5,18 +5,22 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"unsafe"
 )
 
 // IsFull reports whether err means that the disk or a quota has no room, for now.
-func IsFull(err error) bool {
-	for _, errno := range []syscall.Errno{syscall.ENOSPC, 39, 112, 1295} { // ERROR_HANDLE_DISK_FULL, ERROR_DISK_FULL, ERROR_DISK_QUOTA_EXCEEDED
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
+func IsFull(err error) bool { return isAny(err, syscall.ENOSPC, 39, 112, 1295) } // ERROR_HANDLE_DISK_FULL, ERROR_DISK_FULL, ERROR_DISK_QUOTA_EXCEEDED
+
+// IsExhausted reports whether err says nothing about the file: the disk, the process or the
+// system has no room, no handle or no memory left, for now.
+func IsExhausted(err error) bool {
+	return IsFull(err) || isAny(err, syscall.EMFILE, syscall.ENOMEM, 4, 8, 14) // ERROR_TOO_MANY_OPEN_FILES, ERROR_NOT_ENOUGH_MEMORY, ERROR_OUTOFMEMORY
+}
+
+func isAny(err error, list ...syscall.Errno) bool {
+	return slices.ContainsFunc(list, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
 // openFile opens through an os.Root, which shares the file for deletion: otherwise no open

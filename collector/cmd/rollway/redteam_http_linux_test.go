@@ -258,7 +258,7 @@ func ways() []way {
 	haproxy := func(options string) func(*testing.T, string, string) func() (passed, left map[string]int) {
 		return func(t *testing.T, addr, collector string) func() (passed, left map[string]int) {
 			p := startHAProxy(t, addr, fmt.Sprintf("listen front\n\tbind %s\n\tlog stdout format raw local0\n\toption httplog\n\t%s\n\tserver c %s\n", addr, options, collector))
-			return func() (passed, left map[string]int) { return passedBy(p.said.String()) }
+			return func() (passed, left map[string]int) { return passedBy(readText(t, p.log)) }
 		}
 	}
 	const kept = `proxy_pass http://c; proxy_http_version 1.1; proxy_set_header Connection "";`
