@@ -17,6 +17,7 @@ import (
 type CPU struct {
 	slots int64
 	busy  atomic.Int64 // turns that are taken or waited for
+	poll  poller
 
 	mu      sync.Mutex
 	free    int           // guarded by mu; turns given back before who waits has queued
@@ -24,12 +25,13 @@ type CPU struct {
 	queue   turnHeap      // guarded by mu; principals with work that waits
 }
 
-// slice is how long a turn lasts while others wait.
-const slice = time.Millisecond
+// slice is how long a turn lasts while others wait, and how long who works lets no other goroutine
+// run while there are requests. A request waits for some slices.
+const slice = time.Millisecond / 2
 
 // credit is how much a principal that has used less than its share may use before others.
 // A request takes several turns, and a new connection of TLS more.
-const credit = 8 * slice
+const credit = 8 * time.Millisecond
 
 func newCPU() *CPU { return &CPU{slots: int64(runtime.GOMAXPROCS(0))} }
 
@@ -54,6 +56,7 @@ type Turn struct {
 	held    bool
 	begun   time.Time // zero: nobody was waiting yet
 	charged bool      // p has paid for a slice
+	rested  time.Time // when it has let others run; zero: not in this turn, or if low not at all
 	fresh   bool      // p had used less than others when it was to wait
 	ready   chan struct{}
 	next    *Turn // of p
@@ -72,6 +75,9 @@ func (t *Turn) Begin() {
 		return
 	}
 	t.held = true
+	if t.low == 0 {
+		t.cpu.poll.asked.Add(1)
+	}
 	if c := t.cpu; c.busy.Add(1) > c.slots {
 		c.await(t)
 	}
@@ -91,12 +97,15 @@ func (t *Turn) End() {
 		c.mu.Unlock()
 	}
 	t.begun, t.charged = time.Time{}, false
+	if t.low == 0 { // else short turns that follow each other would never rest
+		t.rested = time.Time{}
+	}
 }
 
 // Yield lets others work if it is their turn. It costs an atomic operation as long as
-// nobody waits.
+// turns are free.
 func (t *Turn) Yield() {
-	if t.held && t.cpu.busy.Load() > t.cpu.slots {
+	if t.held && t.cpu.busy.Load() >= t.cpu.slots {
 		t.cpu.yield(t)
 	}
 }
@@ -129,17 +138,24 @@ func (c *CPU) await(t *Turn) {
 // and some of it is to read what the next principal has sent. Otherwise Go's scheduler would go
 // from turn to turn, and look at its other queues only now and then.
 func (t *Turn) letOthers() {
-	runtime.Gosched()
+	t.cpu.poll.letOthers(t.begun)
 	t.begun = time.Now()
+	t.rested = t.begun
 }
 
 func (c *CPU) yield(t *Turn) {
 	now := time.Now()
 	if t.begun.IsZero() {
 		t.begun = now
+	}
+	if t.rested.IsZero() {
+		t.rested = now
+	}
+	if now.Sub(t.rested) < slice {
 		return
 	}
-	if now.Sub(t.begun) < slice {
+	if c.Waiting() == 0 && !c.poll.wanted(now) {
+		t.rested = now
 		return
 	}
 	c.mu.Lock()

@@ -1,0 +1,79 @@
+package admission
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Beside work that takes all processors, who is sent something goes on after some slices: while
+// more work waits, and while there is as much as processors, in turns that are short.
+func TestRequestsBesideWork(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("pipes of Windows are not looked at by Go's scheduler")
+	}
+	for name, part := range map[string]struct {
+		workers int
+		turn    time.Duration
+	}{"more": {2, 20 * slice}, "short": {1, slice / 4}} {
+		t.Run(name, func(t *testing.T) {
+			c := New()
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			p := c.Named("p", 1)
+			var sent atomic.Int64 // as a time since epoch; 0: nothing is on its way
+			var stop atomic.Bool
+			var all sync.WaitGroup
+			defer all.Wait()
+			defer stop.Store(true)
+			for i := range part.workers * c.CPU.Turns() {
+				all.Go(func() {
+					if i == 0 {
+						defer w.Close()
+					}
+					var turn Turn
+					turn.Use(c.CPU, p)
+					turn.SetLow()
+					for !stop.Load() {
+						turn.Begin()
+						for begin := time.Now(); time.Since(begin) < part.turn && !stop.Load(); {
+							for part := time.Now(); time.Since(part) < slice/20; {
+							}
+							if i == 0 && sent.CompareAndSwap(0, int64(time.Since(epoch))) {
+								w.Write([]byte{0})
+							}
+							turn.Yield()
+						}
+						turn.End()
+					}
+				})
+			}
+			var turn Turn
+			turn.Use(c.CPU, p)
+			var took []time.Duration
+			for b := make([]byte, 1); len(took) < 99; {
+				if _, err := r.Read(b); err != nil {
+					t.Fatal(err)
+				}
+				if c.CPU.poll.active.Load() { // a second later
+					took = append(took, time.Since(epoch)-time.Duration(sent.Load()))
+				}
+				turn.Begin()
+				turn.End()
+				sent.Store(0)
+			}
+			slices.Sort(took)
+			if median := took[len(took)/2]; median > 4*time.Millisecond {
+				t.Errorf("half took more than %v", median)
+			}
+			t.Log(took[0], took[len(took)/2], took[len(took)*9/10])
+		})
+	}
+}
