@@ -138,7 +138,9 @@ func (c *CPU) await(t *Turn) {
 // and some of it is to read what the next principal has sent. Otherwise Go's scheduler would go
 // from turn to turn, and look at its other queues only now and then.
 func (t *Turn) letOthers() {
-	t.cpu.poll.letOthers(t.begun)
+	if t.low == 0 || !t.cpu.poll.look(t.begun) {
+		runtime.Gosched()
+	}
 	t.begun = time.Now()
 	t.rested = t.begun
 }

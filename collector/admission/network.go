@@ -3,7 +3,6 @@ package admission
 import (
 	"errors"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -44,18 +43,13 @@ func (p *poller) wanted(now time.Time) bool {
 	return p.active.Load()
 }
 
-// letOthers lets the goroutines run that can, and if there are requests, those whose connections
-// can be read from, unless the scheduler has looked for them within a slice.
-func (p *poller) letOthers(now time.Time) {
-	if !p.wanted(now) || !p.look(now.Sub(epoch)) {
-		runtime.Gosched()
-	}
-}
-
-// look has the scheduler look for what can be read, and reports whether it did.
-func (p *poller) look(at time.Duration) bool {
-	since := at - time.Duration(p.looked.Load())
+// look lets the goroutines run that can, and those whose connections can be read from. It does
+// nothing and returns false if there are no requests, or if the scheduler has looked within a slice.
+func (p *poller) look(now time.Time) bool {
+	since := now.Sub(epoch) - time.Duration(p.looked.Load())
 	switch {
+	case !p.wanted(now):
+		return false
 	case since < slice:
 		return false
 	case p.mu.TryLock():
