@@ -14,7 +14,6 @@ import (
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/receiver/elastic"
 	"github.com/rollway/rollway/collector/receiver/otlp"
-	"github.com/rollway/rollway/collector/receiver/splunk"
 )
 
 // A page is an endpoint with what it is for, as GET / lists it.
@@ -44,12 +43,15 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	inTime := c.config.Timeouts.Write
 	route := func(path string, h http.Handler) { mux.Handle(path, c.measured(path, inTime, h)) }
 	hosts := query.Names(c.config.Hosts, c.config.Listen)
-	take := func(path string, h http.Handler) {
-		route(path, pagesByHost(h, query.Guard(h, "hosts", hosts)))
+	take := func(path string, h http.Handler, methods ...string) {
+		route(path, c.take(append([]string{http.MethodPost}, methods...), hosts, h))
 	}
 	reading := func(h http.Handler) http.Handler { return c.readers(query.Guard(h, "hosts", hosts)) }
 	take("/api/logs", c.receiver)
 	c.routeReceivers(take)
+	for _, p := range endpoints.Probes {
+		route(p.Path, readOnly(c.probe(p)))
+	}
 	// These set deadlines of their own.
 	for path, h := range c.api.Handlers() {
 		mux.Handle(path, c.measured(path, 0, reading(h)))
@@ -66,7 +68,7 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 }
 
 // routeReceivers calls route for each endpoint of a receiver.
-func (c *Collector) routeReceivers(route func(path string, h http.Handler)) {
+func (c *Collector) routeReceivers(route func(path string, h http.Handler, methods ...string)) {
 	for _, e := range endpoints.All {
 		h := e.Handler
 		switch {
@@ -75,24 +77,8 @@ func (c *Collector) routeReceivers(route func(path string, h http.Handler)) {
 		case e.Protocol != nil:
 			h = c.receiver.Handler(e.Protocol, append([]string{http.MethodPost}, e.Methods...)...)
 		}
-		route(e.Path, h)
+		route(e.Path, h, e.Methods...)
 	}
-	for _, path := range []string{"/services/collector/health", "/services/collector/health/1.0"} {
-		route(path, splunk.Health(c.health.Ready))
-	}
-}
-
-// pagesByHost sends the requests of web pages, which browsers mark with their
-// origin, to guarded, and those of other clients, which may call the collector
-// by any name, to next.
-func pagesByHost(next, guarded http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if origin := r.Header["Origin"]; len(origin) > 0 && origin[0] != "" {
-			guarded.ServeHTTP(w, r)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // readOnly answers methods other than GET and HEAD. People and clients try to send events

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net/http"
+	"strings"
 	"sync/atomic"
 
 	"github.com/rollway/rollway/collector/access"
@@ -56,8 +57,20 @@ func (s *state) identify(r *http.Request, right access.Right) (*access.Token, er
 		return nil, &receiver.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " may not write"}
 	case !token.May(right):
 		return nil, &receiver.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " may not read"}
+	case token.OfPages() && !token.ListsOrigin(r.Header.Get("Origin")):
+		return nil, &receiver.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " is for web pages of its origins"}
+	case !token.OfPages() && ofOtherPage(r):
+		return nil, &receiver.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " is not for web pages: use one with origins, which may be public"}
 	}
 	return token, nil
+}
+
+// ofOtherPage reports whether a page that is not the collector's own has its visitor's
+// browser send a request.
+func ofOtherPage(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	_, host, _ := strings.Cut(origin, "://")
+	return origin != "" && !strings.EqualFold(host, r.Host)
 }
 
 // tenantKey is where readers leaves a tenant in a request's context.

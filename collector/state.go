@@ -51,7 +51,7 @@ func loadState(cfg config.Config, ids *ulid.Source) (*state, error) {
 	if s.program, err = enrich.Compile(cfg.Enrich, cfg.Rules, enrich.Environment{Host: host, IDs: ids, Tenants: s.tokens != nil}); err != nil {
 		return nil, err
 	}
-	s.policy.Admit, s.policy.Client = s.admit, s.proxies.Client
+	s.policy.Admit, s.policy.Client, s.policy.Page = s.admit, s.proxies.Client, s.tokens.ListsOrigin
 	if s.program != nil { // not a nil *Program
 		s.policy.Enricher = s.program
 	}

@@ -471,7 +471,7 @@ func FuzzTenant(f *testing.F) {
 		c := &Collector{receiver: r}
 		mux := http.NewServeMux()
 		mux.Handle("/api/logs", r)
-		c.routeReceivers(mux.Handle)
+		c.routeReceivers(func(path string, h http.Handler, _ ...string) { mux.Handle(path, h) })
 		mux.ServeHTTP(httptest.NewRecorder(), req)
 	})
 }

@@ -31,6 +31,7 @@ type Token struct {
 	principal  *admission.Principal
 	durability string
 	extras     *normalize.Extras
+	origins    []origin
 	id         digest
 	allowance  allowance
 }
@@ -55,9 +56,10 @@ func ExtrasOf(tenant string) *normalize.Extras {
 func (t *Token) May(r Right) bool { return t != nil && t.Rights&r != 0 }
 
 // Scope is the tenant, or else the token's own name after a sign that no tenant's
-// begins with.
+// begins with. It is that for a token of web pages too: what visitors use up, and the
+// idempotency keys that they choose, are not those of their tenant's servers.
 func (t *Token) Scope() string {
-	if t.tenant == "" {
+	if t.tenant == "" || t.OfPages() {
 		return "." + t.Name
 	}
 	return t.tenant
@@ -96,6 +98,7 @@ type Keyring struct {
 	key    [32]byte // of the hashes, new in each process
 	tokens map[digest]*Token
 	list   []*Token
+	pages  []*Token // of list
 }
 
 type digest [sha256.Size]byte

@@ -76,6 +76,13 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		{"- name: a\n  name: b\n  secret: \"" + one + "\"", "given twice"},
 		{"- name: a\n  secret: \"" + one + "\"\n---\n- name: b\n  secret: \"" + two + "\"", "f:3: a second document"},
 		{"- name: a\n  secret: \"" + one + "\"\n---\n]", "f: a second document"},
+		{"- {name: a, secret: " + one + ", tenant: x, origins: [\"shop.example\"]}", "origins: an origin is wanted"},
+		{"- {name: a, secret: " + one + ", tenant: x, origins: [\"https://*shop.example\"]}", "origins: an origin is wanted"},
+		{"- {name: a, secret: " + one + ", tenant: x, origins: [\"https://shop.example/x\"]}", "origins: an origin is wanted"},
+		{"- {name: a, secret: " + one + ", tenant: x, origins: \"*\"}", "origins: an origin is wanted"},
+		{"- {name: a, secret: " + one + ", tenant: x, origins: []}", "an empty list"},
+		{"- {name: a, secret: " + one + ", origins: [\"https://shop.example\"]}", "tenant: missing"},
+		{"- {name: a, secret: " + one + ", tenant: x, may: [write, read], origins: [\"https://shop.example\"]}", "may: a token with origins"},
 		{"- name: a\n  secret: \"" + one + "\"\n- name: a\n  secret: \"" + two + "\"", "a is taken in line 1"},
 		{"- name: a\n  secret: \"" + one + "\"\n- name: b\n  secret: \"" + one + "\"", "tokens a and b have the same"},
 		{"- name: a\n  secret: \"" + one + "\"\n  may: delete", "write or read is wanted"},
@@ -193,4 +200,31 @@ func FuzzTokens(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestOrigins(t *testing.T) {
+	k, err := Parse("f", fmt.Appendf(nil, "- {name: page, secret: %q, tenant: shop, origins: [\"https://Shop.example:443\", \"https://*.shop.example\", \"http://localhost:3000\"]}\n- {name: server, secret: %q, tenant: shop}\n", one, two))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, server := k.Find(one), k.Find(two)
+	for origin, want := range map[string]bool{
+		"https://shop.example": true, "https://a.shop.example": true, "https://a.b.shop.example": true, "http://localhost:3000": true,
+		"https://.shop.example": false, "http://shop.example": false, "https://shop.example:8443": false, "https://evilshop.example": false,
+		"https://evil.example/.shop.example": false, "https://a:b@c.shop.example": false, "http://localhost": false, "null": false, "": false, "https://": false,
+	} {
+		if page.ListsOrigin(origin) != want || k.ListsOrigin(origin) != want || server.ListsOrigin(origin) {
+			t.Errorf("%q: %v", origin, page.ListsOrigin(origin))
+		}
+	}
+	if !page.OfPages() || server.OfPages() || page.Scope() != ".page" || server.Scope() != "shop" || page.Tenant() != "shop" {
+		t.Errorf("%+v %+v", page, server)
+	}
+	page.Charge(time.Now(), 10*PageBytes, 1)
+	if page.Wait(time.Now()) <= 0 {
+		t.Error("a token that names no rates has none")
+	}
+	if (*Keyring)(nil).ListsOrigin("https://shop.example") {
+		t.Error("nobody lists an origin")
+	}
 }

@@ -37,6 +37,11 @@ const maxFile = 4 << 20
 //     bytes_per_second: 10MiB   # optional, of bodies, unpacked
 //     events_per_second: 5000   # optional
 //     weight: 2                 # optional, shares where others have one
+//     origins: ["https://shop.example", "https://*.shop.example"]   # optional
+//
+// A token with origins is for web pages of them alone and may be public: it has a tenant,
+// may write and nothing else, and without rates of its own is held to PageBytes and
+// PageEvents.
 //
 // What is wrong is told with its line, all of it at once, as config.Errors;
 // no secret is ever part of it.
@@ -142,6 +147,9 @@ func (l *loader) entry(m *yaml.Node) {
 	if len(l.errors) > before {
 		return
 	}
+	if t.OfPages() && !l.public(t, m) {
+		return
+	}
 	t.id, t.extras = l.keyring.digest(*sum), ExtrasOf(t.tenant)
 	if other := l.keyring.tokens[t.id]; other != nil {
 		l.fail(m, "secret", "tokens %s and %s have the same", other.Name, t.Name)
@@ -149,6 +157,34 @@ func (l *loader) entry(m *yaml.Node) {
 	}
 	l.keyring.tokens[t.id] = t
 	l.keyring.list = append(l.keyring.list, t)
+	if t.OfPages() {
+		l.keyring.pages = append(l.keyring.pages, t)
+	}
+}
+
+// Rates per second of a token of web pages that names none.
+const (
+	PageBytes  = 1 << 20
+	PageEvents = 1000
+)
+
+// public checks and completes a token that may be public.
+func (l *loader) public(t *Token, m *yaml.Node) bool {
+	if t.Rights != Write {
+		l.fail(m, "may", "a token with origins is public: it may write and nothing else")
+		return false
+	}
+	if t.tenant == "" {
+		l.fail(m, "tenant", "missing: a token with origins is public, and what comes with it must be some tenant's")
+		return false
+	}
+	if t.allowance.bytes == 0 {
+		t.allowance.bytes = PageBytes
+	}
+	if t.allowance.events == 0 {
+		t.allowance.events = PageEvents
+	}
+	return true
 }
 
 // secret returns the SHA-256 of the secret that v is or tells.
@@ -175,7 +211,7 @@ func (l *loader) secret(k, v *yaml.Node) *[sha256.Size]byte {
 }
 
 // settings are the keys of a token beside its secret.
-var settings = []string{"name", "tenant", "may", "durability", "bytes_per_second", "events_per_second", "weight"}
+var settings = []string{"name", "tenant", "may", "durability", "bytes_per_second", "events_per_second", "weight", "origins"}
 
 func (l *loader) setting(t *Token, k, v *yaml.Node) {
 	if !slices.Contains(settings, k.Value) {
@@ -184,6 +220,10 @@ func (l *loader) setting(t *Token, k, v *yaml.Node) {
 	}
 	if k.Value == "may" {
 		t.Rights = l.rights(v)
+		return
+	}
+	if k.Value == "origins" {
+		t.origins = l.origins(v)
 		return
 	}
 	if v.Kind != yaml.ScalarNode || v.Tag == "!!null" {
@@ -230,12 +270,31 @@ func (l *loader) setting(t *Token, k, v *yaml.Node) {
 	}
 }
 
-func (l *loader) rights(v *yaml.Node) (r Right) {
-	list := []*yaml.Node{v}
-	if v.Kind == yaml.SequenceNode {
-		list = v.Content
+func (l *loader) origins(v *yaml.Node) (list []origin) {
+	for _, n := range elements(v) {
+		o, is := parseOrigin(n.Value)
+		if !is {
+			l.fail(n, "origins", `an origin is wanted, such as "https://shop.example" or "https://*.shop.example"`)
+			continue
+		}
+		list = append(list, o)
 	}
-	for _, n := range list {
+	if len(list) == 0 && v.Kind == yaml.SequenceNode {
+		l.fail(v, "origins", "an empty list: leave it out for a token that is not for web pages")
+	}
+	return list
+}
+
+// elements are those of a list, or a value alone.
+func elements(v *yaml.Node) []*yaml.Node {
+	if v.Kind == yaml.SequenceNode {
+		return v.Content
+	}
+	return []*yaml.Node{v}
+}
+
+func (l *loader) rights(v *yaml.Node) (r Right) {
+	for _, n := range elements(v) {
 		switch n.Value {
 		case "write":
 			r |= Write

@@ -54,7 +54,6 @@ var All = []Endpoint{
 	{Path: "/insert/jsonline", Does: "take lines of JSON as VictoriaLogs does", Protocol: receiver.Plain},
 	{Path: otlp.GRPCPath, Protocol: otlp.GRPC, GRPC: true},
 	{Path: "/gelf", Does: "take messages as Graylog does: GELF", Protocol: gelf.HTTP},
-	{Path: "OPTIONS /gelf", Handler: gelf.Options},
 	{Path: "/loki/api/v1/push", Does: "take logs as Grafana Loki does", Protocol: loki.Protocol},
 	{Path: "/api/v1/push", Protocol: loki.Protocol},
 	{Path: "/api/prom/push", Protocol: loki.Protocol},

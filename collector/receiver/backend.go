@@ -97,6 +97,10 @@ type Policy struct {
 	// *Refusal, before any of its body is read. Default: everybody is admitted.
 	Admit func(*http.Request) (Sender, error)
 
+	// Page reports whether Admit is to decide about requests of pages of an origin other
+	// than the collector's own. Default: they are refused.
+	Page func(origin string) bool
+
 	// Client returns the address of the client whose request, with the header h, peer
 	// has sent; peer may be a proxy. Default: peer.
 	Client func(peer netip.Addr, h http.Header) netip.Addr
@@ -106,4 +110,9 @@ type Policy struct {
 
 	// Enricher adds to events and applies rules to them. Default: nothing.
 	Enricher normalize.Enricher
+}
+
+// page reports whether Admit decides about the page that a request's header names.
+func (p *Policy) page(h http.Header) bool {
+	return p.Page != nil && p.Page(h.Get("Origin"))
 }

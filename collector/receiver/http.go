@@ -149,7 +149,8 @@ func (r *endpoint) enter(w *workspace, req *http.Request) (encoding string, f fa
 		return "", failure{code: http.StatusMethodNotAllowed, close: req.ContentLength != 0,
 			text: fmt.Sprintf("method %.20q is not allowed here; send events with %s", req.Method, strings.Join(r.methods, " or "))}
 	}
-	if (len(req.Header["Origin"]) > 0 || len(req.Header["Sec-Fetch-Site"]) > 0) && r.origins.Check(req) != nil {
+	w.policy = r.backend.Policy()
+	if (len(req.Header["Origin"]) > 0 || len(req.Header["Sec-Fetch-Site"]) > 0) && !w.policy.page(req.Header) && r.origins.Check(req) != nil {
 		return "", closing(http.StatusForbidden, "a web page of another origin may not send events here; send them to the page's own server, and from there to the collector")
 	}
 	field := contentEncoding

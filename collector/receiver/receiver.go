@@ -11,8 +11,9 @@
 // arrive whole. Answers list at most Limits.MaxRejections rejected events, and count all.
 //
 // Browsers mark requests with Sec-Fetch-Site and Origin. A request that a page of another
-// origin has its visitor's browser send is refused, because the collector usually listens
-// where it trusts everybody: on loopback. Other clients send neither header.
+// origin has its visitor's browser send is refused unless Policy.Page knows the origin,
+// because the collector usually listens where it trusts everybody: on loopback. Other
+// clients send neither header.
 //
 // # Connections and datagrams
 //

@@ -37,7 +37,6 @@ type Sender interface {
 
 // admit finds out who sends req and whether it may.
 func (r *endpoint) admit(w *workspace, req *http.Request) failure {
-	w.policy = r.backend.Policy()
 	w.conn = admission.ConnOf(req.Context())
 	var sender Sender
 	if w.policy.Admit != nil {

@@ -262,9 +262,4 @@ func TestHTTP(t *testing.T) {
 			t.Errorf("%s: %d %v", method, rec.Code, rec.Header())
 		}
 	}
-	rec := httptest.NewRecorder()
-	Options.ServeHTTP(rec, httptest.NewRequest("OPTIONS", "/gelf", nil))
-	if rec.Code != 200 || rec.Body.Len() > 0 {
-		t.Errorf("OPTIONS: %d %s", rec.Code, rec.Body)
-	}
 }

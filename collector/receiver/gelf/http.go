@@ -12,12 +12,6 @@ import (
 // HTTP is the protocol of /gelf.
 var HTTP receiver.Protocol = overHTTP{}
 
-// Options answers the question that some clients ask before they send.
-var Options http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Allow", "OPTIONS, POST")
-	w.Header().Set("Content-Length", "0")
-})
-
 type overHTTP struct{}
 
 // errEmpty is the answer to a body without a message.

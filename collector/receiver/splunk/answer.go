@@ -25,8 +25,6 @@ const (
 	eventMissing  = 12
 	eventBlank    = 13
 	fieldsBroken  = 15
-	healthy       = 17
-	unhealthy     = 18
 )
 
 var codes = map[byte]struct {
@@ -43,8 +41,6 @@ var codes = map[byte]struct {
 	eventMissing:  {http.StatusBadRequest, "Event field is required"},
 	eventBlank:    {http.StatusBadRequest, "Event field cannot be blank"},
 	fieldsBroken:  {http.StatusBadRequest, "Error in handling indexed fields"},
-	healthy:       {http.StatusOK, "HEC is healthy"},
-	unhealthy:     {http.StatusServiceUnavailable, "HEC is unhealthy, queues are full"},
 }
 
 // answerer answers both protocols.
@@ -113,18 +109,6 @@ func appendText(dst []byte, text string, code byte) []byte {
 	dst = append(dst, text...)
 	dst = append(dst, `","code":`...)
 	return strconv.AppendUint(dst, uint64(code), 10)
-}
-
-// Health answers whether events can be stored, as ready says.
-func Health(ready func() error) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		code := byte(healthy)
-		if ready() != nil {
-			code = unhealthy
-			w.Header().Set("Retry-After", "1")
-		}
-		write(w, codes[code].status, append(appendText(nil, codes[code].text, code), '}'))
-	})
 }
 
 // maxAcks is how many bytes of a question for acknowledgements are read.

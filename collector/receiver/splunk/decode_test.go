@@ -141,18 +141,6 @@ func TestFull(t *testing.T) {
 	}
 }
 
-func TestHealth(t *testing.T) {
-	var err error
-	h := Health(func() error { return err })
-	if rec := decodetest.Send(h, "/health", ""); rec.Code != 200 || rec.Body.String() != `{"text":"HEC is healthy","code":17}` {
-		t.Error(rec.Code, rec.Body)
-	}
-	err = receiver.ErrFull
-	if rec := decodetest.Send(h, "/health", ""); rec.Code != 503 || rec.Body.String() != `{"text":"HEC is unhealthy, queues are full","code":18}` {
-		t.Error(rec.Code, rec.Body)
-	}
-}
-
 const everyCase = `{"time":1779972000.5,"host":"h","event":{"message":"x","a\u0062":{"c":[1]},"fields":{"d":1}},"fields":{"e":"f"}} {"event":"text","source":"s"}`
 
 func TestNoAllocationPerEvent(t *testing.T) {
