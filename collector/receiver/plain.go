@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receiver/wire"
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
@@ -21,7 +22,9 @@ func (plain) Decode(q *Request) error {
 	kind, _, _ := strings.Cut(q.HTTP.Header.Get("Content-Type"), ";")
 	switch {
 	case kind == "text/plain" && !isJSON(q.Body):
-		texts(q)
+		b := q.Norm.Build(q.Batch, q.Received)
+		wire.Lines(b, q.Body, func() { b.End() })
+		b.Done()
 		return nil
 	case kind == "application/x-www-form-urlencoded" && isForm(q.Body):
 		form(q)
@@ -42,23 +45,6 @@ func isJSON(body []byte) bool {
 	const maxNested = 10_000
 	body = bytes.TrimSpace(body)
 	return len(body) == 0 || body[0] == '{' || body[0] == '[' && jsonwalk.Valid(body, maxNested)
-}
-
-// texts makes an event of each line that is not blank.
-func texts(q *Request) {
-	b := q.Norm.Build(q.Batch, q.Received)
-	for line := range bytes.Lines(q.Body) {
-		line = bytes.TrimRight(line, "\r\n")
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		b.Begin()
-		b.Raw(line)
-		b.Slot(normalize.Message)
-		b.String(line)
-		b.End()
-	}
-	b.Done()
 }
 
 // isForm reports whether a body is names and values. curl sends anything as a form.

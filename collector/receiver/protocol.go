@@ -61,6 +61,15 @@ func (q *Request) Reserve(n int64) error {
 	return nil
 }
 
+// Discard returns err, why Decode could not read the request to its end. Nothing that was
+// read counts then, unless err is a *Refusal.
+func (q *Request) Discard(err error) error {
+	if err != nil && !errors.As(err, new(*Refusal)) {
+		q.Batch.Reset()
+	}
+	return err
+}
+
 // SetKey names the request to the store by something in it that no other request
 // of its sender has, such as an id of the protocol: with the same name again it
 // is answered as the first and stored once. A name that the sender has chosen

@@ -15,11 +15,9 @@ package datadog
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -72,7 +70,7 @@ func (protocol) Decode(q *receiver.Request) error {
 	d.Builder = q.Norm.Build(q.Batch, q.Received)
 	var err error
 	if strings.HasPrefix(q.HTTP.Header.Get("Content-Type"), "text/plain") {
-		d.lines(q.Body)
+		wire.Lines(d.Builder, q.Body, func() { d.end(0) })
 	} else {
 		err = d.events(q.Body)
 	}
@@ -106,45 +104,20 @@ func (p protocol) Reread(q *receiver.Request, context []byte) error {
 	return p.Decode(q)
 }
 
-var newline, carriageReturn = []byte("\n"), []byte("\r")
-
-func (d *decoder) lines(body []byte) {
-	for line := range bytes.SplitSeq(body, newline) {
-		if line = bytes.TrimSuffix(line, carriageReturn); len(bytes.TrimSpace(line)) == 0 {
+func (d *decoder) events(body []byte) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return &receiver.Refusal{Code: http.StatusBadRequest, Text: "the body is empty; expected an array of objects", Empty: true}
+	}
+	for value, err := range wire.Each(body) {
+		if err == nil {
+			d.event(value)
 			continue
 		}
 		d.Begin()
-		d.Raw(line)
-		d.Slot(normalize.Message)
-		d.String(line)
-		d.end(0)
+		d.Raw(value)
+		d.reject(normalize.ReasonSyntax, err.Error())
 	}
-}
-
-func (d *decoder) events(body []byte) error {
-	values := wire.ValuesOf(body)
-	for first := true; ; first = false {
-		value, err := values.Next()
-		switch {
-		case err == io.EOF && first:
-			return &receiver.Refusal{Code: http.StatusBadRequest, Text: "the body is empty; expected an array of objects", Empty: true}
-		case err == io.EOF:
-			return nil
-		case err != nil && first:
-			return fmt.Errorf("the body is %w; nothing was stored", err)
-		case err != nil:
-			d.Begin()
-			d.Raw(values.Rest())
-			d.reject(normalize.ReasonSyntax, err.Error())
-			return nil
-		case wire.IsArray(value):
-			for w := wire.Elements(value); w.Next(); {
-				d.event(w.RawValue())
-			}
-		default:
-			d.event(value)
-		}
-	}
+	return nil
 }
 
 func (d *decoder) event(value []byte) {
@@ -152,12 +125,8 @@ func (d *decoder) event(value []byte) {
 	if wire.IsObject(value) && !w.Next() || !d.Start(value) {
 		return
 	}
-	switch {
-	case !wire.IsObject(value):
-		d.reject(normalize.ReasonNotObject, "an event is not an object")
-		return
-	case !utf8.Valid(value):
-		d.reject(normalize.ReasonInvalidUTF8, "an event is not valid UTF-8")
+	if reason, detail := wire.NoEvent(value); reason != "" {
+		d.reject(reason, "an event"+detail)
 		return
 	}
 	var there [len(parameters)]bool

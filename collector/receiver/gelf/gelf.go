@@ -20,9 +20,7 @@ package gelf
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -79,29 +77,19 @@ func event(c *receiver.Chunk, text []byte) {
 
 // value adds the event that was begun, of a JSON value or of what was none because of err.
 func (d *decoder) value(value []byte, err error) {
-	reason := normalize.ReasonSyntax
-	switch {
-	case err != nil:
-	case !wire.IsObject(value):
-		reason, err = normalize.ReasonNotObject, errNoObject
-	case !utf8.Valid(value):
-		reason, err = normalize.ReasonInvalidUTF8, errNoUTF8
-	default:
-		d.members(value)
-		d.End()
-		return
-	}
-	detail := ""
-	if d.Describes() {
+	reason, detail := normalize.ReasonSyntax, ""
+	if err == nil {
+		if reason, detail = wire.NoEvent(value); reason == "" {
+			d.members(value)
+			d.End()
+			return
+		}
+		detail = "a message" + detail
+	} else if d.Describes() {
 		detail = err.Error()
 	}
 	d.Reject(reason, detail)
 }
-
-var (
-	errNoObject = errors.New("a message is not an object")
-	errNoUTF8   = errors.New("a message is not valid UTF-8")
-)
 
 func (d *decoder) members(object []byte) {
 	var short []byte

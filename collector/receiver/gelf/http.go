@@ -2,7 +2,6 @@ package gelf
 
 import (
 	"bytes"
-	"io"
 	"net/http"
 
 	"github.com/rollway/rollway/collector/receiver"
@@ -26,33 +25,15 @@ func (overHTTP) Decode(q *receiver.Request) error {
 		d.Done()
 		d.Builder = nil
 	}()
-	values := wire.ValuesOf(bytes.TrimRight(q.Body, "\x00"))
-	for {
-		value, err := values.Next()
-		switch {
-		case err == io.EOF && q.Batch.Events() == 0:
-			return errEmpty
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			d.Begin()
-			d.Raw(values.Rest())
-			d.value(nil, err)
-			return nil
-		case wire.IsArray(value):
-			for w := wire.Elements(value); w.Next(); {
-				d.add(w.RawValue())
-			}
-		default:
-			d.add(value)
+	for value, err := range wire.Each(bytes.TrimRight(q.Body, "\x00")) {
+		if d.Start(value) {
+			d.value(value, err)
 		}
 	}
-}
-
-func (d *decoder) add(value []byte) {
-	if d.Start(value) {
-		d.value(value, nil)
+	if q.Batch.Events() == 0 {
+		return errEmpty
 	}
+	return nil
 }
 
 // Answer is Graylog's, 202 without a body, if all is stored.

@@ -24,7 +24,7 @@ func (r *reader) readJSON(q *receiver.Request) error {
 	r.Begin(q.Body, "push request")
 	err := r.Finish(r.jsonRequest())
 	r.b.Done()
-	return wire.Discard(q, err)
+	return q.Discard(err)
 }
 
 func (r *reader) jsonRequest() (end int, err error) {

@@ -2,7 +2,6 @@ package otlp
 
 import (
 	"github.com/rollway/rollway/collector/receiver"
-	"github.com/rollway/rollway/collector/receiver/wire"
 )
 
 // read makes events of the records of a request.
@@ -19,7 +18,7 @@ func (r *reader) read(q *receiver.Request, json bool) error {
 		err = r.Finish(end, err)
 	}
 	r.b.Done()
-	return wire.Discard(q, err)
+	return q.Discard(err)
 }
 
 // scopeAt is a ScopeLogs, and what its records share.

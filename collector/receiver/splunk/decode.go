@@ -17,10 +17,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -99,28 +97,13 @@ func (d *decoder) reject(code byte, reason, detail string) {
 }
 
 func (d *decoder) events(body []byte) {
-	values := wire.ValuesOf(body)
-	for {
-		value, err := values.Next()
-		if err == io.EOF {
-			return
-		}
-		d.seen++
-		if err != nil {
-			d.Raw(values.Rest())
-			d.reject(invalidData, normalize.ReasonSyntax, fmt.Sprintf("event %d: %v", d.seen-1, err))
-			return
-		}
-		// Some clients send one array.
-		if wire.IsArray(value) {
-			d.seen--
-			for w := wire.Elements(value); w.Next(); {
-				d.seen++
-				d.event(w.RawValue())
-			}
+	for value, err := range wire.Each(body) { // some clients send one array
+		if d.seen++; err == nil {
+			d.event(value)
 			continue
 		}
-		d.event(value)
+		d.Raw(value)
+		d.reject(invalidData, normalize.ReasonSyntax, fmt.Sprintf("event %d: %v", d.seen-1, err))
 	}
 }
 
@@ -129,12 +112,8 @@ func (d *decoder) event(value []byte) {
 		d.note(busy)
 		return
 	}
-	switch {
-	case !wire.IsObject(value):
-		d.reject(invalidData, normalize.ReasonNotObject, "an event is not an object")
-		return
-	case !utf8.Valid(value):
-		d.reject(invalidData, normalize.ReasonInvalidUTF8, "an event is not valid UTF-8")
+	if reason, detail := wire.NoEvent(value); reason != "" {
+		d.reject(invalidData, reason, "an event"+detail)
 		return
 	}
 	content := wire.Get(value, "event")
@@ -224,18 +203,8 @@ func (raw) Decode(q *receiver.Request) error {
 	d := decoders.Get()
 	defer decoders.Put(d)
 	d.begin(q)
-	for rest := q.Body; len(rest) > 0; {
-		var line []byte
-		line, rest, _ = bytes.Cut(rest, newline)
-		line = bytes.TrimSuffix(line, carriageReturn)
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
+	wire.Lines(d.Builder, q.Body, func() {
 		d.seen++
-		d.Begin()
-		d.Raw(line)
-		d.Slot(normalize.Message)
-		d.String(line)
 		for i, text := range texts {
 			if text != nil && !d.Failed() {
 				d.Attr([]byte(metadata[i]))
@@ -246,7 +215,7 @@ func (raw) Decode(q *receiver.Request) error {
 			d.Context(shared+len(values), func(dst []byte) []byte { return appendQuery(dst, &values) })
 			d.note(invalidData)
 		}
-	}
+	})
 	return d.end(q)
 }
 
@@ -268,5 +237,3 @@ func (r raw) Reread(q *receiver.Request, context []byte) error {
 	q.HTTP.URL.RawQuery = string(context)
 	return r.Decode(q)
 }
-
-var newline, carriageReturn = []byte("\n"), []byte("\r")

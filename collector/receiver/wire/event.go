@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"unicode/utf8"
 
@@ -11,16 +12,40 @@ import (
 // Object returns the object that text, which is called what, consists of. An error comes
 // with one of normalize's reasons.
 func Object(text []byte, what string) (object []byte, reason string, err error) {
-	object, err = Value(text)
-	switch {
-	case err != nil:
+	if object, err = Value(text); err != nil {
 		return nil, normalize.ReasonSyntax, err
-	case !IsObject(object):
-		return nil, normalize.ReasonNotObject, errors.New(what + " is not an object")
-	case !utf8.Valid(object):
-		return nil, normalize.ReasonInvalidUTF8, errors.New(what + " is not valid UTF-8")
+	}
+	if reason, detail := NoEvent(object); reason != "" {
+		return nil, reason, errors.New(what + detail)
 	}
 	return object, "", nil
+}
+
+// NoEvent returns why a value cannot be an event, as one of normalize's reasons, and as what
+// is to follow the name of the value for a human; or "".
+func NoEvent(value []byte) (reason, detail string) {
+	switch {
+	case !IsObject(value):
+		return normalize.ReasonNotObject, " is not an object"
+	case !utf8.Valid(value):
+		return normalize.ReasonInvalidUTF8, " is not valid UTF-8"
+	}
+	return "", ""
+}
+
+// Lines makes an event of each line of a text that is not blank, with the line as its
+// message. add may add to it and must end it.
+func Lines(b *normalize.Builder, text []byte, add func()) {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimRight(line, "\r\n"); len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		b.Begin()
+		b.Raw(line)
+		b.Slot(normalize.Message)
+		b.String(line)
+		add()
+	}
 }
 
 // An Event is a Builder that takes names and values of valid JSON as they are in the

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
@@ -178,17 +177,4 @@ func (j *JSON) Text(raw []byte) (text []byte) {
 	}
 	text, j.text = jsonwalk.Text(raw, j.text)
 	return text
-}
-
-// Discard returns the error of a request that was read. If it could not be read to its
-// end, nothing that was read counts.
-func Discard(q *receiver.Request, err error) error {
-	if err == nil {
-		return nil
-	}
-	var refusal *receiver.Refusal
-	if !errors.As(err, &refusal) {
-		q.Batch.Reset()
-	}
-	return err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
@@ -35,8 +36,30 @@ func (v *Values) Next() ([]byte, error) {
 	return value, nil
 }
 
-// Rest is what was not read yet: after an error, what Next has stopped in.
-func (v *Values) Rest() []byte { return v.rest }
+// Each goes over values in a row, and the elements of arrays among them. An error, which says
+// why there is no value, comes last, with the text that is left.
+func Each(text []byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for v := ValuesOf(text); ; {
+			value, err := v.Next()
+			switch {
+			case err == io.EOF:
+				return
+			case err != nil:
+				yield(v.rest, err)
+				return
+			case IsArray(value):
+				for w := Elements(value); w.Next(); {
+					if !yield(w.RawValue(), nil) {
+						return
+					}
+				}
+			case !yield(value, nil):
+				return
+			}
+		}
+	}
+}
 
 // Value returns the value that text consists of, apart from white space.
 func Value(text []byte) ([]byte, error) {

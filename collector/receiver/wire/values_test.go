@@ -34,6 +34,31 @@ func TestValues(t *testing.T) {
 	}
 }
 
+func TestEach(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                         "",
+		" {} 1 \n\"x\"":            `{};1;"x";`,
+		`[{}, [2] ,3][]{"a":[1]}4`: `{};[2];3;{"a":[1]};4;`,
+		`{}[1,`:                    `{};the text ends inside a value of [1,`,
+		`{} x{}`:                   `{};not valid JSON at offset 1: invalid character 'x' at start of value of x{}`,
+	} {
+		got := ""
+		for value, err := range Each([]byte(text)) {
+			if err != nil {
+				got += err.Error() + " of " + string(value)
+			} else {
+				got += string(value) + ";"
+			}
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+	for range Each([]byte("[1,2]3")) {
+		break
+	}
+}
+
 func TestGet(t *testing.T) {
 	object := []byte(`{"a":1,"\u0062":"x","é":[]}`)
 	for name, want := range map[string]string{"a": "1", "b": `"x"`, "c": ""} {
