@@ -6,6 +6,7 @@ require (
 	github.com/andybalholm/brotli v1.2.2
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/elastic/go-elasticsearch/v8 v8.19.7
+	github.com/elastic/go-lumber v0.2.0
 	github.com/fluent/fluent-logger-golang v1.10.2
 	github.com/getsentry/sentry-go v0.50.0
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3

@@ -11,6 +11,7 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/forward"
 	"github.com/rollway/rollway/collector/receiver/gelf"
+	"github.com/rollway/rollway/collector/receiver/lumberjack"
 	"github.com/rollway/rollway/collector/receiver/syslog"
 	"github.com/rollway/rollway/collector/secrets"
 )
@@ -32,20 +33,26 @@ type listener struct {
 // openListeners listens wherever the configuration says.
 func (c *Collector) openListeners() error {
 	cfg := c.config
-	if err := c.openStreams("listen_tcp", cfg.ListenTCP, receiver.NDJSON{MaxLine: int(cfg.Limits.MaxEvent)}); err != nil {
-		return err
-	}
-	if err := c.openStreams("listen_syslog", cfg.ListenSyslog, syslog.Protocol{MaxMessage: int(cfg.Limits.MaxEvent)}); err != nil {
-		return err
-	}
-	if err := c.openStreams("listen_gelf", cfg.ListenGELF, gelf.Protocol{MaxMessage: int(cfg.Limits.MaxEvent)}); err != nil {
-		return err
-	}
+	maxEvent, maxUnpacked := int(cfg.Limits.MaxEvent), int(cfg.Limits.MaxUnpacked)
 	security, err := secrets.Forward(cfg.Forward)
 	if err != nil {
 		return err
 	}
-	return c.openStreams("listen_forward", cfg.ListenForward, forward.Protocol{MaxUnpacked: int(cfg.Limits.MaxUnpacked), Security: security})
+	for _, l := range []struct {
+		key, addrs string
+		protocol   receiver.StreamProtocol
+	}{
+		{"listen_tcp", cfg.ListenTCP, receiver.NDJSON{MaxLine: maxEvent}},
+		{"listen_syslog", cfg.ListenSyslog, syslog.Protocol{MaxMessage: maxEvent}},
+		{"listen_gelf", cfg.ListenGELF, gelf.Protocol{MaxMessage: maxEvent}},
+		{"listen_lumberjack", cfg.ListenLumberjack, lumberjack.Protocol{MaxEvent: maxEvent, MaxUnpacked: maxUnpacked}},
+		{"listen_forward", cfg.ListenForward, forward.Protocol{MaxUnpacked: maxUnpacked, Security: security}},
+	} {
+		if err := c.openStreams(l.key, l.addrs, l.protocol); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openStreams listens at the addresses of one setting for protocol p, which is
@@ -126,6 +133,9 @@ func (c *Collector) SyslogAddrs() []net.Addr { return c.addrs("listen_syslog") }
 
 // GELFAddrs is where GELF is taken, likewise.
 func (c *Collector) GELFAddrs() []net.Addr { return c.addrs("listen_gelf") }
+
+// LumberjackAddrs is where the Lumberjack protocol is taken, likewise.
+func (c *Collector) LumberjackAddrs() []net.Addr { return c.addrs("listen_lumberjack") }
 
 // ForwardAddrs is where the Fluent forward protocol is taken, likewise.
 func (c *Collector) ForwardAddrs() []net.Addr { return c.addrs("listen_forward") }

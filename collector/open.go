@@ -121,6 +121,7 @@ func (c *Collector) receiveOptions() receiver.Options {
 		},
 		MaxBody:      int64(limits.MaxBody),
 		MaxUnpacked:  int64(limits.MaxUnpacked),
+		MaxRatio:     int64(limits.MaxRatio),
 		MaxConns:     limits.MaxStreams,
 		InFlight:     int64(limits.InFlight),
 		BodyTimeout:  timeouts.Read,
@@ -167,7 +168,7 @@ func (c *Collector) openServer() {
 		ReadTimeout:       c.config.Timeouts.Read,
 		WriteTimeout:      c.config.Timeouts.Write,
 		IdleTimeout:       c.config.Timeouts.Idle,
-		OnShutdown:        func() { c.api.Close() },
+		OnShutdown:        func() { c.api.Close(); c.receiver.Stop() },
 		ErrorLog:          errorLog,
 		Refused:           c.sawConnection,
 	})

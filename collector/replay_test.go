@@ -45,6 +45,7 @@ var rejectedRequests = []struct{ path, contentType, body string }{
 	{"/loki/api/v1/push", "application/json", `{"streams":[{"labels":"{job=\"j\"}","entries":[{"ts":"9999-12-31T23:59:59Z","line":"` + longText + `"}]}]}`},
 	{"/api/prom/push", "", string(snappy.Encode(nil, message(1, append(message(1, []byte(`{app="shop"}`)), message(2, append(message(1, []byte("\x08\x01")), message(2, []byte(longText))...))...))))},
 	{"/gelf", "", `{"version":"1.1","host":"h","short_message":"` + longText + `","full_message":"f","timestamp":1779972000.5,"level":3,"_service":"shop"}`},
+	{"/upload", "application/vnd.fdo.journal", "__REALTIME_TIMESTAMP=1779972000118000\nPRIORITY=4\nMESSAGE=" + longText + "\nA\n\x02\x00\x00\x00\x00\x00\x00\x00\n\xff\n\n"},
 	{"/api/logs", "", `{"time":1779972000,"metadata":{"a":1},"msg":"` + longText + `"}`},
 	// Line ends that belong to the text, last in what is kept.
 	{"/v1/logs", "application/x-protobuf", string(message(1, message(2, message(2, message(5, message(1, []byte(longText+"\r\n")))))))},
@@ -60,6 +61,8 @@ func rejectedMessages() []string {
 		"\x93\xa0" + record, "\x93\xa3app" + record, "\x92\xa5app.x\x91\x92" + record,
 		"\x92" + "\xa3\xff\xfe\xfd" + "\xda" + string([]byte{byte((len(record) + 1) >> 8), byte(len(record) + 1)}) + "\x92" + record,
 		"\x93\xa3app" + untimed,
+		"\x93\xa3app\xce\x6a\x18\x39\xa0" + str(longText),
+		`["app",1779972000,{"log":"` + longText + `"}]`, `["a\u0020b",[[1779972000,"` + longText + `"]],{}]`,
 		"\x93\xa3app\xce\x6a\x18\x39\xa0\x81" + str("log") + str(longText+"\n"),
 	}
 }

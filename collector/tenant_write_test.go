@@ -3,6 +3,7 @@ package collector
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ import (
 	"github.com/rollway/rollway/collector/receiver/decodetest"
 	"github.com/rollway/rollway/collector/receiver/forward"
 	"github.com/rollway/rollway/collector/receiver/gelf"
+	"github.com/rollway/rollway/collector/receiver/lumberjack"
 	"github.com/rollway/rollway/collector/receiver/syslog"
 	"github.com/rollway/rollway/collector/ulid"
 )
@@ -416,6 +418,7 @@ func FuzzTenant(f *testing.F) {
 	for _, r := range rejectedRequests {
 		paths = append(paths, r.path)
 	}
+	paths = append(paths, lumberjack.Protocol{}.Name())
 	for i, path := range paths {
 		for j, m := range forgedMessages {
 			f.Add(byte(i), byte(j), []byte(m))
@@ -456,6 +459,9 @@ func FuzzTenant(f *testing.F) {
 				syslog.Protocol{}.DecodePacket(c)
 			case paths[2]:
 				gelf.Protocol{}.DecodePacket(c)
+			case lumberjack.Protocol{}.Name():
+				c.Data = append(binary.BigEndian.AppendUint32([]byte("2J\x00\x00\x00\x01"), uint32(len(body))), body...)
+				lumberjack.Protocol{}.Open().Decode(c) // all of it is one event
 			default:
 				forward.Protocol{}.Open().Decode(c) // an error ends it, after what it has taken
 			}

@@ -22,10 +22,11 @@ type Config struct {
 	ListenGRPC  string `key:"listen_grpc" default:"auto" check:"addr auto"` // an additional host:port for gRPC; empty: off; auto: see AddrGRPC
 	DebugListen string `key:"debug_listen" check:"addr or empty"`           // host:port for profiles; empty: off
 
-	ListenTCP     string `key:"listen_tcp" check:"addrs tcp tls"`        // addresses for NDJSON, as ParseAddrs reads them; empty: off
-	ListenSyslog  string `key:"listen_syslog" check:"addrs udp tcp tls"` // the same for syslog
-	ListenGELF    string `key:"listen_gelf" check:"addrs udp tcp tls"`   // the same for GELF
-	ListenForward string `key:"listen_forward" check:"addrs tcp tls"`    // the same for the Fluent forward protocol
+	ListenTCP        string `key:"listen_tcp" check:"addrs tcp tls"`        // addresses for NDJSON, as ParseAddrs reads them; empty: off
+	ListenSyslog     string `key:"listen_syslog" check:"addrs udp tcp tls"` // the same for syslog
+	ListenGELF       string `key:"listen_gelf" check:"addrs udp tcp tls"`   // the same for GELF
+	ListenLumberjack string `key:"listen_lumberjack" check:"addrs tcp tls"` // the same for the Lumberjack protocol
+	ListenForward    string `key:"listen_forward" check:"addrs tcp tls"`    // the same for the Fluent forward protocol
 
 	Data  string `key:"data" default:"./data" check:"not empty"` // the folder of the journal
 	Hosts string `key:"hosts"`                                   // names, separated by blanks, under which readers, Prometheus and web pages may address the collector
@@ -70,6 +71,7 @@ type Proxies struct {
 type Limits struct {
 	MaxBody     Size          `key:"max_body" default:"16MiB" range:"1KiB 4GiB"`      // bytes of one request as sent
 	MaxUnpacked Size          `key:"max_unpacked" default:"64MiB" range:"1KiB 4GiB"`  // bytes of one request after decompression
+	MaxRatio    int           `key:"max_ratio" default:"200" range:"10 1000000"`      // bytes after decompression for one before, looked at beyond 4 MiB
 	MaxEvent    Size          `key:"max_event" default:"1MiB" range:"256 64MiB"`      // bytes of the line that one event becomes
 	MaxDepth    int           `key:"max_depth" default:"64" range:"1 1000"`           // levels of nesting in one event
 	MaxFields   int           `key:"max_fields" default:"1024" range:"1 1000000"`     // attributes of one event; keys inside values do not count
@@ -300,6 +302,7 @@ func (c *Config) Check() error {
 	streams("listen_tcp", c.ListenTCP)
 	streams("listen_syslog", c.ListenSyslog)
 	streams("listen_gelf", c.ListenGELF)
+	streams("listen_lumberjack", c.ListenLumberjack)
 	if c.Forward.SharedKeyFile == "" {
 		streams("listen_forward", c.ListenForward)
 	}

@@ -11,6 +11,7 @@ const (
 	ReasonSyntax        = "syntax"          // not JSON
 	ReasonNotObject     = "not_object"      // JSON, but not an object
 	ReasonInvalidUTF8   = "invalid_utf8"    // bytes that are not UTF-8
+	ReasonBinary        = "binary"          // bytes that are no text where a message should be
 	ReasonTooLarge      = "too_large"       // over Limits.MaxEventBytes
 	ReasonTooDeep       = "too_deep"        // over Limits.MaxDepth
 	ReasonTooManyFields = "too_many_fields" // over Limits.MaxFields
@@ -29,6 +30,7 @@ const (
 	syntax
 	notObject
 	invalidUTF8
+	binary
 	tooLarge
 	tooDeep
 	tooManyFields
@@ -41,7 +43,7 @@ const (
 )
 
 var reasonNames = [numReasons]string{
-	"", ReasonSyntax, ReasonNotObject, ReasonInvalidUTF8, ReasonTooLarge,
+	"", ReasonSyntax, ReasonNotObject, ReasonInvalidUTF8, ReasonBinary, ReasonTooLarge,
 	ReasonTooDeep, ReasonTooManyFields, ReasonKeyTooLong, ReasonValueTooLong,
 	ReasonTooManyEvents,
 	ReasonUnsupported, ReasonTorn,

@@ -197,10 +197,12 @@ func (b *Builder) Name(name []byte) {
 	}
 }
 
-// String is a value.
+// String is a value. A message that is binary data makes the event a rejected one.
 func (b *Builder) String(v []byte) {
 	b.before()
-	if len(v) < long || b.n.ev.fault == ok && b.longer(escaped(v), b.n.limits.MaxEventBytes) {
+	if b.slot == keyMsg && b.level == 0 && IsBinary(v) {
+		b.fail(binary)
+	} else if len(v) < long || b.n.ev.fault == ok && b.longer(escaped(v), b.n.limits.MaxEventBytes) {
 		b.text = jsonline.AppendStringBytes(b.text, v)
 	}
 	b.after()

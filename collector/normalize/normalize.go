@@ -223,6 +223,9 @@ func (n *Normalizer) end() {
 	n.scratch.shrink()
 }
 
+// MaxEventBytes is the limit on a canonical line.
+func (n *Normalizer) MaxEventBytes() int { return n.limits.MaxEventBytes }
+
 // Drop throws the scratch memory of n away.
 func (n *Normalizer) Drop() {
 	n.attrs, n.unquote, n.builder.text, n.names.text, n.names.try, n.scratch = nil, nil, nil, nil, nil, Scratch{}

@@ -115,6 +115,8 @@ func (n *Normalizer) explain(dst *Batch, r reason) string {
 	switch r {
 	case invalidUTF8:
 		return fmt.Sprintf("event %d is not valid UTF-8: byte 0x%02x at offset %d", index, got, n.body.base+n.ev.faultAt)
+	case binary:
+		return fmt.Sprintf("event %d is binary data where a message of text is expected", index)
 	case tooLarge:
 		return fmt.Sprintf("event %d is larger than %d bytes as a canonical line", index, n.limits.MaxEventBytes)
 	case tooDeep:

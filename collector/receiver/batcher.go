@@ -30,6 +30,11 @@ type batcher struct {
 	peer     string     // for the log
 	from     netip.Addr // of a connection, whose batches are all its own; else the zero Addr
 	receiver string     // what the protocol is called
+	waiting  func()     // is called once a second while nothing can be stored; nil: nothing is
+
+	request    *http.Request // whose body it reads; nil: none
+	durability string        // that the request has asked for
+	total      clients.Seen  // of the request
 
 	spare   int   // bytes that lines may take up beyond its buffer; 0: as many as that
 	lines   int   // bytes that lines may take up now
@@ -46,6 +51,7 @@ func (f *batcher) chunk(data []byte, peer netip.AddrPort, received time.Time) *C
 	w := f.space
 	f.due = true // also after a panic
 	w.policy = f.r.backend.Policy()
+	w.options.Durability = f.durability
 	w.enrich(peer.Addr())
 	if w.batch.Held() == 0 {
 		f.lines = f.free()
@@ -109,13 +115,16 @@ func (f *batcher) store() error {
 		f.r.logSome(slog.LevelError, "store events", "peer", f.peer, "events", b.Records, "error", err)
 	}
 	f.r.count.batch(f.space, stored, failed)
-	f.r.see(f.receiver, f.from, f.space.sender, f.space.seen(err))
+	f.see(f.space.seen(err))
+	if f.request != nil && f.space.sender != nil {
+		f.space.sender.Charge(time.Now(), int(f.space.wire.n), b.Events())
+	}
 	f.space.wire.n = 0
 	f.due = false
 	if b.Events() > 0 {
 		f.end = time.Time{}
 	}
-	f.r.keepRejected(f.space, f.receiver, nil, f.from)
+	f.r.keepRejected(f.space, f.receiver, f.request, f.from)
 	b.Reset()
 	f.space.options, f.space.stored = StoreOptions{}, Stored{}
 	if cap(b.Lines) > f.free() { // more than a connection that waits is worth
@@ -140,6 +149,9 @@ func (f *batcher) storeWaiting() error {
 		f.warn("nothing can be stored now, the sender waits", "error", err)
 		select {
 		case <-time.After(wait):
+			if wait == maxWait && f.waiting != nil {
+				f.waiting()
+			}
 		case <-done:
 			done = nil
 			giveUp = time.After(f.r.opts.DrainTimeout)
@@ -175,7 +187,7 @@ func (f *batcher) await(n int64) bool {
 	for wait := firstWait; !f.acquire(n); wait = min(2*wait, maxWait) {
 		if n > f.r.streams.Most(f.space.principal) || time.Now().After(end) {
 			f.warn("no memory is left in the budget, the connection is closed")
-			f.r.see(f.receiver, f.from, f.space.sender, clients.Seen{Refused: clients.Reason(http.StatusServiceUnavailable), Text: "no memory is left in the budget"})
+			f.see(clients.Seen{Refused: clients.Reason(http.StatusServiceUnavailable), Text: "no memory is left in the budget"})
 			return false
 		}
 		if !backoff.Sleep(f.ctx, wait) {

@@ -33,6 +33,7 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/forward"
 	"github.com/rollway/rollway/collector/receiver/gelf"
+	"github.com/rollway/rollway/collector/receiver/lumberjack"
 	"github.com/rollway/rollway/collector/receiver/syslog"
 	"github.com/rollway/rollway/internal/testkit"
 )
@@ -137,6 +138,10 @@ func costDoors() []costDoor {
 	item := func(event string) []byte {
 		return fmt.Appendf(nil, "{\"type\":\"event\",\"length\":%d}\n%s\n", len(event), event)
 	}
+	pair := func(record string) []byte { return []byte("[1779972000," + record + "]") }
+	frame := func(event string) []byte {
+		return append(binary.BigEndian.AppendUint32([]byte("2J\x00\x00\x00\x01"), uint32(len(event))), event...)
+	}
 	frameLog := between(`{"items":[`, ",", "]}")
 	lines, rows := between("", "\n", "\n"), between("", "", "")
 	word := badEvent{"lines of a word", []byte("j_123"), []byte("{}")}
@@ -168,6 +173,12 @@ func costDoors() []costDoor {
 		{"GELF", "gelf", "", between("", "\x00", "\x00"), []byte(gelfMessage), append(badValues(gelfMessage, "{}", asIs),
 			badEvent{"messages that are numbers", []byte("1"), []byte("{}")},
 		)},
+		{"forward in JSON", "forward", "", between(`["app.web",[`, ",", "]]"), pair(plain), badValues(plain, "{}", pair)},
+		{"Lumberjack", "lumberjack", "", rows, frame(plain), append(badValues(plain, "{}", frame), badEvent{"lines of a word", frame("j_123"), frame("{}")})},
+		{"Lumberjack, packed", "lumberjack", "", func(events ...[]byte) []byte {
+			all := packed("deflate", rows(events...))
+			return append(binary.BigEndian.AppendUint32([]byte("2C"), uint32(len(all))), all...)
+		}, frame(plain), badValues(plain, "{}", frame)},
 		{"syslog", "syslog", "", lines, []byte("<11>1 2026-05-28T12:40:00.5Z web-1 payment-api 812 charge - " + costText), []badEvent{
 			{"messages too deep", []byte(`<11>{"a":` + tooDeep + `}`), []byte(`<11>{"a":` + deepest + `}`)},
 			{"messages with a long key", []byte(`<11>{"` + strings.Repeat("k", 1100) + `":1}`), []byte(`<11>{"` + strings.Repeat("k", 1000) + `":1}`)},
@@ -247,7 +258,6 @@ func binaryDoors() []costDoor {
 		{"events that are numbers", []byte{1}, leastPack},
 		{"events that are nil", []byte{0xc0}, leastPack},
 		{"records that are numbers", []byte{0x92, 0, 1}, leastPack},
-		{"records that are strings", slices.Concat([]byte{0x92, 0}, str(costText)), slices.Concat([]byte{0x92, 0, 0x81}, str("k"), str(costText))},
 	}
 	return []costDoor{
 		{"OTLP in protobuf", "/v1/logs", "Content-Type: application/x-protobuf\r\n", func(events ...[]byte) []byte {
@@ -361,7 +371,7 @@ func costServer(t *testing.T) map[string]string {
 	var serving sync.WaitGroup
 	t.Cleanup(serving.Wait)
 	t.Cleanup(cancel)
-	for name, p := range map[string]receiver.StreamProtocol{"tcp": receiver.NDJSON{MaxLine: 1 << 20}, "syslog": syslog.Protocol{}, "forward": forward.Protocol{}, "gelf": gelf.Protocol{}} {
+	for name, p := range map[string]receiver.StreamProtocol{"tcp": receiver.NDJSON{MaxLine: 1 << 20}, "syslog": syslog.Protocol{}, "forward": forward.Protocol{}, "gelf": gelf.Protocol{}, "lumberjack": lumberjack.Protocol{}} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		testkit.OK(t, err)
 		addrs[name] = l.Addr().String()

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/pool"
 )
 
@@ -99,6 +100,7 @@ func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 
 // outcome says how a request ended.
 type outcome struct {
+	total    clients.Seen // of a body that was stored as it came
 	code     int
 	stored   int // events
 	failed   int // events
@@ -112,6 +114,9 @@ func (r *endpoint) handle(rw http.ResponseWriter, w *workspace, req *http.Reques
 	encoding, f := r.enter(w, req)
 	if f.code != 0 {
 		return f
+	}
+	if p, lasts := r.protocol.(BodyProtocol); lasts {
+		return r.serveBody(rw, w, req, p, encoding)
 	}
 	if w.options.Key != "" {
 		defer r.pending.begin(w.options.Key)()

@@ -11,12 +11,8 @@ import (
 	"github.com/rollway/rollway/collector/pool"
 )
 
-// Bounds of what an Inflater takes at a time, and from where on it looks at the ratio.
-const (
-	firstInflate = 64 << 10
-	inflateFloor = 4 << 20
-	inflateRatio = 200
-)
+// firstInflate is what an Inflater takes at first.
+const firstInflate = 64 << 10
 
 // KeptInflated is how large a buffer an Inflater keeps between frames.
 const KeptInflated = 1 << 20
@@ -67,8 +63,8 @@ func (u *Inflater) Unpack(c *Chunk, how, packed []byte, most int) ([]byte, error
 		}
 		n, err := src.Read(out[len(out):held])
 		out = out[:len(out)+n]
-		if len(out) > most || len(out) > inflateFloor && len(out)/inflateRatio > len(packed) {
-			return nil, fmt.Errorf("%w: its %d bytes unpack to more than %d bytes or %d times as many", ErrInflateLarge, len(packed), most, inflateRatio)
+		if ratio := c.maxRatio(); len(out) > most || len(out) > ratioFloor && len(out)/ratio > len(packed) {
+			return nil, fmt.Errorf("%w: its %d bytes unpack to more than %d bytes or %d times as many", ErrInflateLarge, len(packed), most, ratio)
 		}
 		if err == io.EOF {
 			return out, nil

@@ -30,6 +30,7 @@
 package receiver
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -75,13 +76,16 @@ type Options struct {
 	Seen func(clients.Seen)
 }
 
-const ratioFloor = 4 << 20 // unpacked bytes from which MaxRatio counts
+const (
+	ratioFloor   = 4 << 20 // unpacked bytes from which MaxRatio counts
+	defaultRatio = 200
+)
 
 func (o Options) withDefaults() Options {
 	o.Limits = o.Limits.WithDefaults()
 	o.MaxBody = positive(o.MaxBody, 16<<20)
 	o.MaxUnpacked = positive(o.MaxUnpacked, 64<<20)
-	o.MaxRatio = positive(o.MaxRatio, 200)
+	o.MaxRatio = positive(o.MaxRatio, defaultRatio)
 	o.InFlight = max(positive(o.InFlight, 256<<20), 3*(o.MaxUnpacked+1))
 	if o.Admission == nil {
 		o.Admission = admission.New()
@@ -118,11 +122,15 @@ type Receiver struct {
 	logged  atomic.Pointer[time.Time] // when logSome last logged
 
 	pending pending
+
+	ctx  context.Context // ends with Stop
+	stop context.CancelFunc
 }
 
 // New returns a Receiver that stores into b.
 func New(b Backend, o Options) *Receiver {
 	r := &Receiver{backend: b, opts: o.withDefaults(), origins: http.NewCrossOriginProtection()}
+	r.ctx, r.stop = context.WithCancel(context.Background())
 	r.spaces.New = r.newWorkspace
 	a := r.opts.Admission
 	r.nobody = a.Named("", 1)

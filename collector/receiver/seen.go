@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/clients"
 )
 
@@ -40,6 +41,9 @@ func (w *workspace) seenRequest(rw http.ResponseWriter, f failure) {
 	}
 	s, b := seer.Seen(w.sender), &w.batch
 	s.Requests, s.Events, s.Rejected, s.Bytes = 1, b.Records+b.RejectedTotal+b.DroppedTotal, b.RejectedTotal, w.wire.n
+	if t := &w.outcome.total; t.Bytes > 0 {
+		s.Events, s.Rejected, s.Bytes = t.Events, t.Rejected, t.Bytes
+	}
 	s.Refused, s.Text = clients.Reason(f.code), f.text
 	if b.Withholds() && s.Rejected > 0 {
 		s.Text = "withheld, as rules redact events"
@@ -47,9 +51,25 @@ func (w *workspace) seenRequest(rw http.ResponseWriter, f failure) {
 }
 
 // turnAway logs and tells why a connection ends.
-func (s *stream) turnAway(reason, text string, args ...any) {
+func (s *stream) turnAway(code int, text string, args ...any) {
 	s.warn(text, args...)
-	s.r.see(s.receiver, s.from, s.space.sender, clients.Seen{Refused: reason, Text: text})
+	s.why = failure{code: code, text: text, close: true}
+	reason := clients.Protocol
+	if code > 0 {
+		reason = clients.Reason(code)
+	}
+	s.see(clients.Seen{Refused: reason, Text: text})
+}
+
+// see tells what has come; of a request its answer will.
+func (f *batcher) see(s clients.Seen) {
+	if f.request == nil {
+		f.r.see(f.receiver, f.from, f.space.sender, s)
+		return
+	}
+	f.total.Events += s.Events
+	f.total.Rejected += s.Rejected
+	f.total.Bytes += s.Bytes
 }
 
 // failed turns a connection away for the error of its Session.
@@ -58,13 +78,17 @@ func (s *stream) failed(err error) {
 	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
 		code = refusal.Code
 	}
-	s.turnAway(clients.Reason(code), "the connection is closed: "+err.Error())
+	s.turnAway(code, "the connection is closed: "+err.Error())
 }
 
 // ended tells of a connection that ended with err in its TLS handshake. One that has sent
 // nothing is a health check.
 func (s *stream) ended(err error) {
-	if c, is := s.conn.Conn.(*tls.Conn); is && !c.ConnectionState().HandshakeComplete && err != nil && err != io.EOF {
-		s.r.see(s.receiver, s.from, s.space.sender, clients.Seen{Refused: clients.Handshake, Text: err.Error()})
+	admitted, is := s.conn.(*admission.Conn)
+	if !is || err == nil || err == io.EOF {
+		return
+	}
+	if c, is := admitted.Conn.(*tls.Conn); is && !c.ConnectionState().HandshakeComplete {
+		s.see(clients.Seen{Refused: clients.Handshake, Text: err.Error()})
 	}
 }

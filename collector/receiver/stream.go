@@ -1,12 +1,11 @@
 package receiver
 
 import (
+	"io"
 	"net/http"
 	"net/netip"
 	"time"
 
-	"github.com/rollway/rollway/collector/admission"
-	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 )
@@ -22,18 +21,29 @@ const (
 // against the budget: for itself and as much for its lines.
 type stream struct {
 	batcher
-	conn     *admission.Conn
+	conn     streamConn
 	addr     netip.AddrPort // the peer's
 	protocol StreamProtocol
 	session  Session
 	maxFrame int
 
-	started bool // what was read shows that the peer does not speak another protocol
+	started bool    // what was read shows that the peer does not speak another protocol
+	why     failure // why it ends before its peer ends it
+}
+
+// streamConn is an *admission.Conn, or the body of a request.
+type streamConn interface {
+	io.ReadWriter
+	SetReadDeadline(time.Time) error
+	SetWriteDeadline(time.Time) error
+	Begin() // an event, see admission.Conn
+	End()
+	Await()
+	Arrived()
 }
 
 // serve reads until the connection or ctx ends.
 func (s *stream) serve() {
-	s.conn.Begin()
 	s.space.dropBuffers() // the pool's may be larger than a connection is worth
 	if !s.grow(min(firstRead, s.maxFrame)) {
 		return
@@ -44,9 +54,13 @@ func (s *stream) serve() {
 			return
 		}
 	}
+	if w, waits := s.session.(Waiter); waits {
+		s.waiting = func() { s.write(w.Wait(nil)) } // to store goes on without its client
+	}
 	for {
 		s.conn.SetReadDeadline(time.Now().Add(s.r.opts.IdleTimeout))
-		if s.ctx.Err() != nil { // its deadline may have been overwritten
+		if err := s.ctx.Err(); err != nil { // its deadline may have been overwritten
+			s.broken(err)
 			s.finish()
 			return
 		}
@@ -60,7 +74,7 @@ func (s *stream) serve() {
 			protocol, undecided := otherProtocol(w.buf)
 			if protocol != "" {
 				s.r.count.reject(s.space, normalize.ReasonSyntax)
-				s.turnAway(clients.Protocol, "the peer speaks "+protocol+", this address takes "+s.protocol.Name())
+				s.turnAway(0, "the peer speaks "+protocol+", this address takes "+s.protocol.Name())
 				return
 			}
 			s.started = !undecided
@@ -71,6 +85,7 @@ func (s *stream) serve() {
 		}
 		if err != nil {
 			s.ended(err)
+			s.broken(err)
 			s.finish()
 			return
 		}
@@ -145,8 +160,15 @@ func (s *stream) decode(end bool) bool {
 		if end && err == nil && n < len(rest) {
 			s.r.count.reject(s.space, ReasonTorn)
 			s.warn("the connection ended inside of an event")
+			if s.why.code == 0 {
+				s.why = refuse(http.StatusExpectationFailed, "the body ended inside of an event: its %d bytes are lost", len(rest)-n)
+			}
 		}
-		if s.store() != nil || !s.reply() {
+		if s.store() != nil {
+			s.why = refuse(http.StatusServiceUnavailable, "not all events could be stored, send them again; the collector's log says why")
+			return false
+		}
+		if !s.reply() {
 			return false
 		}
 		if err != nil {
@@ -166,12 +188,17 @@ func (s *stream) reply() bool {
 	if len(w.answer) == 0 {
 		return true
 	}
-	s.conn.SetWriteDeadline(time.Now().Add(s.r.opts.BodyTimeout))
-	_, err := s.conn.Write(w.answer)
+	err := s.write(w.answer)
 	s.ended(err)
 	w.answer = reuse(w.answer)
 	pool.Overwrite(w.answer)
 	return err == nil
+}
+
+func (s *stream) write(p []byte) error {
+	s.conn.SetWriteDeadline(time.Now().Add(s.r.opts.BodyTimeout))
+	_, err := s.conn.Write(p)
+	return err
 }
 
 // finish has the session look at what is left when nothing follows.
@@ -190,7 +217,7 @@ func (s *stream) fit(wasFull bool) bool {
 	switch {
 	case len(w.buf) == size && size >= s.maxFrame:
 		s.r.count.reject(s.space, normalize.ReasonTooLarge)
-		s.turnAway(clients.Reason(http.StatusRequestEntityTooLarge), "what the peer sends is too large, the connection is closed", "limit", s.maxFrame)
+		s.turnAway(http.StatusRequestEntityTooLarge, "what the peer sends is too large, the connection is closed", "limit", s.maxFrame)
 		return false
 	case len(w.buf) == size: // in the middle of a long frame
 		return s.grow(min(2*size, s.maxFrame))
@@ -215,6 +242,7 @@ func (s *stream) shrink(size int) {
 // sender may be silent.
 func (s *stream) grow(size int) bool {
 	if !s.await(2 * int64(size)) {
+		s.why = s.r.busy()
 		s.finish()
 		return false
 	}

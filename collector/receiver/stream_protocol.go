@@ -39,6 +39,12 @@ type Greeter interface {
 	Greet(dst []byte) []byte
 }
 
+// A Waiter is a Session whose client waits for answers, as long as it hears something.
+type Waiter interface {
+	// Wait appends what a client is sent once a second while nothing can be stored.
+	Wait(dst []byte) []byte
+}
+
 // A PacketProtocol is what one kind of client speaks in datagrams. One value
 // serves all sockets at once.
 type PacketProtocol interface {
@@ -145,6 +151,14 @@ func (c *Chunk) scratch(n int) bool {
 	}
 	f.scratch = n
 	return true
+}
+
+// maxRatio is Options.MaxRatio.
+func (c *Chunk) maxRatio() int {
+	if c.batcher == nil {
+		return defaultRatio
+	}
+	return int(c.batcher.r.opts.MaxRatio)
 }
 
 // RejectRaw counts one event, sent as raw, as rejected for one of normalize's reasons;

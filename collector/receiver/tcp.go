@@ -73,15 +73,14 @@ func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamPro
 // serveConn serves one connection and closes it.
 func (r *Receiver) serveConn(ctx context.Context, c *admission.Conn, p StreamProtocol, from Sender) {
 	defer c.Close()
-	// A deadline in the past ends the read that is under way.
-	stop := context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Unix(1, 0)) })
+	stop := r.endReads(ctx, c)
 	defer stop()
 	s := &stream{
 		batcher:  batcher{r: r, ctx: ctx, space: r.get(), peer: c.RemoteAddr().String(), receiver: p.Name()},
 		conn:     c,
 		addr:     addrPort(c.RemoteAddr()),
 		protocol: p,
-		maxFrame: int(min(int64(p.MaxFrame(r.opts.Limits.MaxEventBytes, int(r.opts.MaxBody))), r.streams.Limit()/3)),
+		maxFrame: r.maxFrame(p),
 	}
 	defer func() { s.close(recover(), debug.Stack) }()
 	s.from = s.addr.Addr()
@@ -89,7 +88,18 @@ func (r *Receiver) serveConn(ctx context.Context, c *admission.Conn, p StreamPro
 	s.space.setSender(from)
 	r.see(s.receiver, s.from, from, clients.Seen{Requests: 1})
 	s.session = p.Open()
+	c.Begin()
 	s.serve()
+}
+
+// endReads has the read that is under way end with ctx.
+func (r *Receiver) endReads(ctx context.Context, c streamConn) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Now()) }) // a deadline in the past
+}
+
+// maxFrame is the longest frame of p for which there is memory.
+func (r *Receiver) maxFrame(p StreamProtocol) int {
+	return int(min(int64(p.MaxFrame(r.opts.Limits.MaxEventBytes, int(r.opts.MaxBody))), r.streams.Limit()/3))
 }
 
 func addrPort(a net.Addr) netip.AddrPort {

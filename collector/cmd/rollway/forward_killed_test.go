@@ -40,7 +40,8 @@ type killer struct {
 	conns sync.WaitGroup
 }
 
-func startKiller(t *testing.T, kills int) *killer {
+// startKiller starts a collector that listens as the flag says.
+func startKiller(t *testing.T, flag string, kills int) *killer {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,7 +49,7 @@ func startKiller(t *testing.T, kills int) *killer {
 	}
 	k := &killer{t: t, to: free.Addr().String(), dir: t.TempDir(), kills: kills}
 	free.Close()
-	k.args = []string{"-data", filepath.Join(k.dir, "data"), "-listen-forward", "tcp://" + k.to, "-listen-grpc", ""}
+	k.args = []string{"-data", filepath.Join(k.dir, "data"), flag, "tcp://" + k.to, "-listen-grpc", ""}
 	if k.d, err = startDaemon(k.dir, nil, k.args...); err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +111,8 @@ func (k *killer) kill() bool {
 	return true
 }
 
-// check waits for n events and fails the test unless each is stored once.
-func (k *killer) check(n int) {
+// await waits for n events and returns how often each is stored.
+func (k *killer) await(n int) map[int]int {
 	k.t.Helper()
 	times := make(map[int]int)
 	for end := time.Now().Add(2 * time.Minute); !k.complete(times, n); time.Sleep(50 * time.Millisecond) {
@@ -119,7 +120,13 @@ func (k *killer) check(n int) {
 			k.t.Fatalf("after two minutes %d events of %d are there, and %d kills are left", len(times), n, k.kills)
 		}
 	}
-	for i, times := range times {
+	return times
+}
+
+// check waits for n events and fails the test unless each is stored once.
+func (k *killer) check(n int) {
+	k.t.Helper()
+	for i, times := range k.await(n) {
 		if times != 1 {
 			k.t.Errorf("event %d is stored %d times", i, times)
 		}
@@ -150,7 +157,7 @@ func (k *killer) complete(times map[int]int, n int) bool {
 func TestForwardKilled(t *testing.T) {
 	t.Run("fluent-logger-golang", func(t *testing.T) {
 		const events = 30
-		k := startKiller(t, 8)
+		k := startKiller(t, "-listen-forward", 8)
 		logger, err := fluent.New(fluent.Config{
 			FluentHost: "127.0.0.1", FluentPort: k.ln.Addr().(*net.TCPAddr).Port, RequestAck: true,
 			MaxRetry: 10000, RetryWait: 1, MaxRetryWait: 20, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
@@ -173,7 +180,7 @@ func TestForwardKilled(t *testing.T) {
 	for _, compress := range []string{"text", "gzip"} {
 		t.Run("fluentd "+compress, func(t *testing.T) {
 			const events, perChunk = 1000, 10
-			k := startKiller(t, 20)
+			k := startKiller(t, "-listen-forward", 20)
 			dir := t.TempDir()
 			var lines strings.Builder
 			for i := range events {

@@ -79,6 +79,7 @@ var serveFlags = []struct{ name, key, help string }{
 	{"debug-listen", "debug_listen", "serve profiles and runtime metrics at `ADDR`, written host:port; empty: off"},
 	{"listen-syslog", "listen_syslog", "listen for syslog at `ADDRS`, such as \"udp://127.0.0.1:5514 tcp://127.0.0.1:5514\"; empty: off"},
 	{"listen-gelf", "listen_gelf", "listen for GELF, as clients of Graylog send it, at `ADDRS`, such as \"udp://127.0.0.1:12201 tcp://127.0.0.1:12201\"; empty: off"},
+	{"listen-lumberjack", "listen_lumberjack", "listen for the Lumberjack protocol, which Beats and Logstash send, at `ADDRS`, such as \"tcp://127.0.0.1:5044\"; empty: off"},
 	{"listen-forward", "listen_forward", "listen for the Fluent forward protocol at `ADDRS`, such as \"tcp://127.0.0.1:24224\"; empty: off"},
 	{"data", "data", "the `DIR` that holds the journal (default \"./data\")"},
 	{"durability", "journal.durability", "what a success answer means, `KIND` being buffered (the lines survive a crash of the process) or synced (of the machine) (default \"buffered\")"},
@@ -253,19 +254,15 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 	if a := col.GRPCAddr(); a != nil {
 		row("gRPC", "%s%s, for OTLP", dialable(a), onAll(a))
 	}
-	for i, a := range col.SyslogAddrs() {
-		row("syslog", "%s %s%s", networks(cfg.ListenSyslog)[i], dialable(a), onAll(a))
-	}
-	for i, a := range col.GELFAddrs() {
-		row("GELF", "%s %s%s", networks(cfg.ListenGELF)[i], dialable(a), onAll(a))
-	}
-	for i, a := range col.ForwardAddrs() {
-		network := networks(cfg.ListenForward)[i] + " "
-		if network == "tcp " {
-			network = ""
+	streams := func(name, setting string, addrs []net.Addr, usual string) {
+		for i, a := range addrs {
+			row(name, "%s%s%s", strings.TrimPrefix(networks(setting)[i]+" ", usual), dialable(a), onAll(a))
 		}
-		row("forward", "%s%s%s", network, dialable(a), onAll(a))
 	}
+	streams("syslog", cfg.ListenSyslog, col.SyslogAddrs(), "")
+	streams("GELF", cfg.ListenGELF, col.GELFAddrs(), "")
+	streams("Beats", cfg.ListenLumberjack, col.LumberjackAddrs(), "tcp ")
+	streams("forward", cfg.ListenForward, col.ForwardAddrs(), "tcp ")
 	r := col.Recovery()
 	kept, repaired := "empty so far", "nothing to repair,"
 	if n := int(r.Next - r.First); n > 0 {

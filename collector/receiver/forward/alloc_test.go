@@ -15,6 +15,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		str("raw"), "\xc4\x01\xff", str("then"), at(1, 2), str("m"), dict(str("x"), "\xca\x3f\xc0\x00\x00"))
 	entry := arr(at(1749988800, 5), record)
 	for name, message := range map[string]string{
+		"JSON":          strings.Repeat(`["t",1749988800,{"log":"hello","level":"warn","a":[1,null]},{"chunk":"c1"}]`, 1000),
 		"Message":       strings.Repeat(arr(str("t"), num(1749988800), record, chunk), 1000),
 		"Forward":       "\x93" + str("t") + "\xdc\x03\xe8" + strings.Repeat(entry, 1000) + chunk,
 		"PackedForward": arr(str("t"), bin(strings.Repeat(entry, 1000)), chunk),

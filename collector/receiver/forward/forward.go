@@ -9,6 +9,8 @@
 //	[tag, bin, option?]                  PackedForward: entries in a row
 //	[tag, bin, {"compressed":"gzip"}]    CompressedPackedForward, or "zstd"
 //
+// The first two may be JSON as well, as Monolog and fluent-logger-php write it.
+//
 // The value of the option "chunk" is acknowledged once the events of the message are
 // stored, as {"ack": chunk}. A message is taken when all of it has arrived. Nil, which
 // some senders use as a heartbeat, is passed over. Bytes that are not such a message close
@@ -20,10 +22,10 @@
 // to have come again. It is told by its option "fluent_signal", before 2.0 by hexadecimal
 // digits.
 //
-// A record's members go where the table of known keys in package normalize says; the tag
-// is attrs.tag, the time that of the entry, seconds or EventTime. Strings that are
-// not UTF-8 have U+FFFD in place of what is not, and binary values that are not
-// UTF-8 are base64. An EventTime among the members is written as a time, any
+// A record's members go where the table of known keys in package normalize says; a record
+// that is text is the message. The tag is attrs.tag, the time that of the entry, seconds or
+// EventTime. Strings that are not UTF-8, and binary values that are text, have U+FFFD in
+// place of what is not; other binary values are base64. An EventTime among the members is written as a time, any
 // other extension as {"type":…,"data":base64}. The message of an entry that is rejected is
 // acknowledged all the same, as sending it again would change nothing.
 package forward
@@ -34,6 +36,7 @@ import (
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/wire"
 )
 
 // Protocol is a receiver.StreamProtocol.
@@ -65,6 +68,8 @@ type session struct {
 	hands    handshake
 	walk     walker // through the message that is not whole yet
 	inner    walker // through entries that are packed
+	text     jsonEnd
+	inJSON   wire.Event
 	inflater receiver.Inflater
 }
 
@@ -77,12 +82,11 @@ func (s *session) Decode(c *receiver.Chunk) (taken int, err error) {
 	}
 	for taken < len(c.Data) {
 		data := c.Data[taken:]
-		n, err := s.walk.value(data)
+		n, err := s.value(data)
 		if err == errShort {
 			return taken, nil
 		}
 		if err == nil {
-			s.walk.reset()
 			if c.Full(n) {
 				return taken, nil
 			}
@@ -118,16 +122,31 @@ func (s *session) Decode(c *receiver.Chunk) (taken int, err error) {
 	return taken, nil
 }
 
-// A delivery is a message that the walker has found whole.
+// value returns the length of the value at the beginning of data, once it is whole.
+func (s *session) value(data []byte) (n int, err error) {
+	if beginsJSON(data[0]) {
+		return s.text.value(data)
+	}
+	if n, err = s.walk.value(data); err == nil {
+		s.walk.reset()
+	}
+	return n, err
+}
+
+// A delivery is a message that has been found whole.
 type delivery struct {
 	tag      []byte
-	entries  reader // at the second element; without bytes: a heartbeat
+	json     []byte // all of a message in JSON; nil: it is not
+	entries  reader // at the second element, in MessagePack; without bytes: a heartbeat
 	oneEvent bool   // it is a time and then a record
 	option
 }
 
 // readDelivery reads a message except for its entries.
 func readDelivery(data []byte) (m delivery, err error) {
+	if beginsJSON(data[0]) {
+		return readJSON(data)
+	}
 	r := reader{b: data}
 	head := r.next()
 	if head.kind == isNil {
@@ -159,7 +178,7 @@ func readDelivery(data []byte) (m delivery, err error) {
 
 // take takes a message.
 func (s *session) take(c *receiver.Chunk, m *delivery) error {
-	if len(m.entries.b) == 0 {
+	if len(m.entries.b) == 0 && m.json == nil {
 		return nil
 	}
 	content, err := s.entries(c, m)
@@ -172,15 +191,21 @@ func (s *session) take(c *receiver.Chunk, m *delivery) error {
 	if len(m.packed) > 0 {
 		s.inflater.Overwrite()
 	}
-	if m.chunk != nil {
-		c.Reply = append(c.Reply, "\x81\xa3ack"...)
-		c.Reply = append(c.Reply, m.chunk...)
+	switch {
+	case m.chunk == nil:
+	case m.json != nil:
+		c.Reply = append(append(append(c.Reply, `{"ack":`...), m.chunk...), '}')
+	default:
+		c.Reply = append(append(c.Reply, "\x81\xa3ack"...), m.chunk...)
 	}
 	return nil
 }
 
 // entries adds the events of a message and returns the bytes that they are, unpacked.
 func (s *session) entries(c *receiver.Chunk, m *delivery) (content []byte, err error) {
+	if m.json != nil {
+		return m.json, s.jsonEntries(c, m)
+	}
 	b := c.Norm.Build(c.Batch, c.Received)
 	defer b.Done()
 	r := m.entries
@@ -261,7 +286,7 @@ func event(b *normalize.Builder, tag []byte, r *reader) {
 		at = r.next()
 	}
 	sec, nsec, timed := at.time()
-	if !timed {
+	if timed = timed && sec != 0; !timed { // as for Fluentd
 		r.skip(at)
 	}
 	metadata := *r
@@ -269,7 +294,8 @@ func event(b *normalize.Builder, tag []byte, r *reader) {
 		r.skip(r.next())
 	}
 	record := r.next()
-	if record.kind != isMap {
+	isText := record.kind == isString || record.kind == isBinary
+	if record.kind != isMap && !isText {
 		r.skip(record)
 		b.Raw(start.before(r))
 		rejectKind(b, "a record", record, "a map")
@@ -287,10 +313,15 @@ func event(b *normalize.Builder, tag []byte, r *reader) {
 			value(b, &metadata)
 		}
 	}
-	pairs(b, r, record.n, true)
+	if isText {
+		b.Slot(normalize.Message)
+		binaryValue(b, record.data)
+	} else {
+		pairs(b, r, record.n, true)
+	}
 	b.Raw(start.before(r))
 	if !b.End() {
-		b.Context(len(tag), func(dst []byte) []byte { return append(dst, tag...) })
+		keepTag(b, tag)
 	}
 }
 
@@ -366,6 +397,9 @@ func pairs(b *normalize.Builder, r *reader, n int, fields bool) {
 // Reread puts the event of c.Data, a time and a record as they are kept of one
 // that was rejected, into c.Batch; context is its tag.
 func Reread(c *receiver.Chunk, context []byte) error {
+	if len(c.Data) > 0 && beginsJSON(c.Data[0]) {
+		return rereadJSON(c, context)
+	}
 	var w walker
 	rest := c.Data
 	for range 2 {

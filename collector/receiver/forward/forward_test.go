@@ -64,12 +64,16 @@ var (
 	chunk    = dict(str("chunk"), str("c1"))
 )
 
+func newChunk(data string, limits normalize.Limits) *receiver.Chunk {
+	limits.MaxPast, limits.MaxFuture = -1, -1
+	return &receiver.Chunk{Data: []byte(data), Received: received, Norm: normalize.New(limits), Batch: new(normalize.Batch)}
+}
+
 // decode gives a session what pieces hold as a connection does. left is what
 // it has not taken.
 func decode(t testing.TB, limits normalize.Limits, pieces ...string) (c *receiver.Chunk, left []byte, err error) {
 	t.Helper()
-	limits.MaxPast, limits.MaxFuture = -1, -1
-	c = &receiver.Chunk{Received: received, Norm: normalize.New(limits), Batch: new(normalize.Batch)}
+	c = newChunk("", limits)
 	session := Protocol{MaxUnpacked: 1 << 20}.Open()
 	for _, piece := range append(pieces, "") {
 		left = append(left, piece...)
@@ -112,6 +116,7 @@ func TestMessages(t *testing.T) {
 		{"a float before 1970", arr(tag, "\xcb"+be64(math.Float64bits(-1.5)), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
 		{"an extension that is no time", arr(tag, "\xd7\x01"+be64(1749988800<<32), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
 		{"half an EventTime", arr(tag, "\xd6\x00"+be32(1749988800), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
+		{"a time of 0", arr(tag, "\x00", hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
 		{"no time", arr(tag, "\xc0", hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
 		{"Forward", arr(tag, arr(arr(then, hello), arr(then, two)), chunk), stored + other, "\x81\xa3ack\xa2c1"},
 		{"Forward without option", arr(tag, arr(arr(then, hello), arr(then, two))), stored + other, ""},
@@ -125,6 +130,16 @@ func TestMessages(t *testing.T) {
 		{"compressed by name only", arr(tag, bin(arr(then, hello)), dict(str("compressed"), str("text"))), stored, ""},
 		{"nothing in it", arr(tag, bin(""), chunk), "", "\x81\xa3ack\xa2c1"},
 		{"several and heartbeats", "\xc0" + arr(tag, then, hello) + "\xc0" + arr(tag, then, two, chunk), stored + other, "\x81\xa3ack\xa2c1"},
+		{"a record that is text", arr(tag, then, str("hello"), chunk), stored, "\x81\xa3ack\xa2c1"},
+		{"a record that is binary", arr(tag, arr(arr(then, "\xc4\x05hello"))), stored, ""},
+		{"a Latin-1 byte", arr(tag, then, dict(str("log"), "\xc4\x05caf\xe9s")), strings.Replace(stored, "hello", "caf\ufffds", 1), ""},
+		{"bytes that are no text", arr(tag, then, dict(str("id"), "\xc4\x05\xe9\x80\xff\xfe\x90")), strings.Replace(stored, `"msg":"hello","attrs":{"tag":"app.x"`, `"attrs":{"tag":"app.x","id":"6YD//pA="`, 1), ""},
+		{"JSON", `["app.x",1749988800,{"log":"hello"}]`, stored, ""},
+		{"JSON with chunk", ` ["app.x", 1749988800, {"log":"hello"}, {"chunk":"a\/b"}]` + "\r\n" + `["app.x",1749988800,{"log":"two"}]`, stored + other, `{"ack":"a\/b"}`},
+		{"JSON, several entries", `["app.x",[[1749988800,{"log":"hello"}],[1749988800,"two"]],{"chunk":"c1"}]`, stored + other, `{"ack":"c1"}`},
+		{"JSON, then MessagePack", `["app.x",1749988800.0,{"log":"hello"},{}]` + arr(tag, then, two, chunk), stored + other, "\x81\xa3ack\xa2c1"},
+		{"JSON without time", `["app.x",0,{"log":"[\"]\\\\"}]`, now + `"msg":"[\"]\\\\","attrs":{"tag":"app.x"}}` + "\n", ""},
+		{"JSON of nothing", `["app.x",[]]`, "", ""},
 		{"known keys", arr(tag, then, dict(str("level"), str("warn"), str("msg"), str("m"), str("trace_id"), str("t"), str("time"), str("x"), str("tag"), str("y"), str("attrs"), dict(str("a"), "\x01"))),
 			`{"time":"2025-06-15T12:00:00.000000000Z","level":"WARN","msg":"m","trace_id":"t","attrs":{"tag":"app.x","time":"x","tag_2":"y","a":1}}` + "\n", ""},
 		{"values", arr(tag, then, dict(
@@ -162,7 +177,7 @@ func TestRejected(t *testing.T) {
 		name, message, reason string
 		stored, rejected      int
 	}{
-		{"record is no map", arr(tag, num(1), str("x"), chunk), normalize.ReasonNotObject, 0, 1},
+		{"record is no map", arr(tag, num(1), "\x07", chunk), normalize.ReasonNotObject, 0, 1},
 		{"entry is no array", arr(tag, arr("\x01", arr(num(1), hello)), chunk), normalize.ReasonNotObject, 1, 1},
 		{"entry of three", arr(tag, arr(arr(num(1), hello, "\x01"), arr(num(1), hello)), chunk), normalize.ReasonNotObject, 1, 1},
 		{"too deep", arr(tag, arr(arr(num(1), dict(str("a"), deep, str("b"), "\x01")), arr(num(1), hello)), chunk), normalize.ReasonTooDeep, 1, 1},
@@ -189,7 +204,11 @@ func TestRejected(t *testing.T) {
 func TestNoMessage(t *testing.T) {
 	tag := str("t")
 	for name, message := range map[string]string{
-		"JSON":                `["tag",1,{"a":"b"}]`,
+		"JSON without record": `["tag",1]`,
+		"JSON, packed":        `["tag","packed"]`,
+		"an object of JSON":   `{"tag":"t"}`,
+		"no JSON":             `["tag",1,{"a":b}]`,
+		"JSON in Latin-1":     "[\"tag\",1,{\"a\":\"\xe9\"}]",
 		"HTTP":                "GET / HTTP/1.1\r\n\r\n",
 		"an array of one":     arr(tag),
 		"an array of five":    arr(tag, "\x01", hello, chunk, "\x01"),

@@ -7,7 +7,6 @@ import (
 	"math"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
 )
@@ -264,7 +263,7 @@ func (t *token) time() (sec int64, nsec int, ok bool) {
 }
 
 func binaryValue(b *normalize.Builder, data []byte) {
-	if utf8.Valid(data) {
+	if normalize.IsText(data) {
 		b.String(data)
 	} else {
 		b.Bytes(data)
