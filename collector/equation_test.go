@@ -45,7 +45,7 @@ func TestEquationsInMetrics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := withEnrichment(t, "rules: [{name: health, drop: {where: 'path=/healthz'}}]")
 			cfg.ListenTCP, cfg.ListenSyslog, cfg.ListenForward = "127.0.0.1:0", "udp://127.0.0.1:0 tcp://127.0.0.1:0", "tcp://127.0.0.1:0"
-			cfg.ListenGELF = cfg.ListenSyslog
+			cfg.ListenGELF, cfg.ListenLumberjack = cfg.ListenSyslog, "tcp://127.0.0.1:0"
 			cfg.Kafka.Brokers, cfg.Kafka.MaxRecord = brokers, 1000
 			r := run(t, cfg)
 			events := mixedTraffic(t, r)
@@ -96,6 +96,8 @@ func mixedTraffic(t *testing.T, r *running) (events float64) {
 		{"/api/v2/logs?service=x", "application/json", `[{"message":"datadog"},7,{}]`, 2},
 		{"/shop/_doc/7", "application/json", `{"message":"one"}`, 1},
 		{"/gelf", "", `{"short_message":"gelf"}7{"short_message":"two"}`, 3},
+		{"/upload", "application/vnd.fdo.journal", "MESSAGE=one\n\nMESSAGE=two\nA=1\n\n=3\n", 3},
+		{"/services/collector/raw", "", "one\n\x1f\x8b\x08\x00binary\n", 2},
 		{"/api/7/envelope/", "", "{}\n{\"type\":\"event\"}\n{\"message\":\"sentry\"}\n{\"type\":\"session\"}\n{}\n", 2},
 	} {
 		before := r.Stats().Receive
@@ -134,6 +136,8 @@ func mixedTraffic(t *testing.T, r *running) (events float64) {
 	send(r.GELFAddrs()[0], "\x1e\x0f12345678\x00\x01{\"short_message\":\"one chunk\"}", 1)
 	send(r.GELFAddrs()[0], "\x1e\x0f12345678\x02\x02{", 1)
 	send(r.GELFAddrs()[1], "{\"short_message\":\"one\"}\x00{\"short_message\":\"two\"}\x00{\"torn", 3)
+	send(r.LumberjackAddrs()[0], "2W\x00\x00\x00\x032J\x00\x00\x00\x01\x00\x00\x00\x02{}2J\x00\x00\x00\x02\x00\x00\x00\x01{2J\x00", 3)
+	send(r.ForwardAddrs()[0], `["tag",1779972000,{"msg":"JSON"}]["tag",1,"text"]["tag",1`, 3)
 	send(r.ForwardAddrs()[0], "\x93\xa3tag\xce\x6a\x18\x39\xa0\x81\xa3msg\xa7forward", 1)
 	return events
 }

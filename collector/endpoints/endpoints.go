@@ -8,6 +8,7 @@ import (
 	"github.com/rollway/rollway/collector/receiver/datadog"
 	"github.com/rollway/rollway/collector/receiver/elastic"
 	"github.com/rollway/rollway/collector/receiver/gelf"
+	"github.com/rollway/rollway/collector/receiver/journald"
 	"github.com/rollway/rollway/collector/receiver/loki"
 	"github.com/rollway/rollway/collector/receiver/otlp"
 	"github.com/rollway/rollway/collector/receiver/sentry"
@@ -54,6 +55,7 @@ var All = []Endpoint{
 	{Path: "/insert/jsonline", Does: "take lines of JSON as VictoriaLogs does", Protocol: receiver.Plain},
 	{Path: otlp.GRPCPath, Protocol: otlp.GRPC, GRPC: true},
 	{Path: "/gelf", Does: "take messages as Graylog does: GELF", Protocol: gelf.HTTP},
+	{Path: "/upload", Does: "take entries of systemd's journal from systemd-journal-upload", Protocol: journald.Upload},
 	{Path: "/loki/api/v1/push", Does: "take logs as Grafana Loki does", Protocol: loki.Protocol},
 	{Path: "/api/v1/push", Protocol: loki.Protocol},
 	{Path: "/api/prom/push", Protocol: loki.Protocol},

@@ -31,6 +31,7 @@ package syslog
 import (
 	"bytes"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
@@ -63,7 +64,9 @@ var (
 	facilities = words("kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp",
 		"ntp", "audit", "alert", "clock", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7")
 
-	nameFacility = []byte("facility")
+	// NameFacility is the attribute with a facility.
+	NameFacility = []byte("facility")
+
 	nameSeverity = []byte("severity")
 	nameHostname = []byte("hostname")
 	nameProcID   = []byte("procid")
@@ -142,13 +145,21 @@ func (m *message) header(b *normalize.Builder) {
 		} else {
 			b.SetLevel(levels.Syslog[severity])
 		}
-		attr(b, nameFacility, facilities[m.priority>>3])
+		attr(b, NameFacility, facilities[m.priority>>3])
 	}
 	text(b, normalize.Service, m.app)
 	attr(b, nameHostname, m.hostname)
 	attr(b, nameProcID, m.procID)
 	attr(b, nameMsgID, m.msgID)
 	structured(b, m.data)
+}
+
+// Facility returns the name of a facility's number, or what is no such number as it is.
+func Facility(number []byte) []byte {
+	if n, err := strconv.Atoi(string(number)); err == nil && n >= 0 && n < len(facilities) {
+		return facilities[n]
+	}
+	return number
 }
 
 func text(b *normalize.Builder, s normalize.Slot, v []byte) {
