@@ -1,12 +1,16 @@
 package receiver
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -163,5 +167,54 @@ func TestStreamAnswersAfterStore(t *testing.T) {
 	waitFor(t, "the ledger", func() bool { return r.Stats().Received == 3 })
 	if s := r.Stats(); s.Stored != 2 || s.Failed != 1 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// waits is counted with a client that is told to wait.
+type waits struct{ counted }
+
+func (p waits) Open() Session        { return p }
+func (waits) Wait(dst []byte) []byte { return append(dst, "wait "...) }
+
+// While nothing can be stored a client hears so each second, and then its answer.
+func TestWaiter(t *testing.T) {
+	m := &memory{}
+	var full atomic.Bool
+	full.Store(true)
+	m.failWith(func(*normalize.Batch) error {
+		if full.Load() {
+			return ErrFull
+		}
+		return nil
+	})
+	r := newReceiver(t, m, Options{})
+	conn := dial(t, serveStream(t, r, waits{counted{100}}))
+	io.WriteString(conn, "3one")
+	got := make([]byte, len("wait wait "))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "wait wait " {
+		t.Fatalf("%q, %v", got, err)
+	}
+	full.Store(false)
+	conn.(*net.TCPConn).CloseWrite()
+	if got := strings.ReplaceAll(allOf(t, conn), "wait ", ""); got != "ONE" {
+		t.Errorf("answered %q", got)
+	}
+}
+
+// TestStreamRatio unpacks frames by the setting.
+func TestStreamRatio(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write(make([]byte, 6<<20))
+	z.Close()
+	for ratio, ok := range map[int64]bool{0: false, 100_000: true} {
+		r := newReceiver(t, &memory{}, Options{MaxRatio: ratio})
+		f := &batcher{r: r, ctx: t.Context(), space: r.get()}
+		f.space.charge(r.nobody)
+		_, err := new(Inflater).Unpack(f.chunk(nil, netip.AddrPort{}, time.Now()), []byte("gzip"), packed.Bytes(), 64<<20)
+		if (err == nil) != ok || err != nil && !errors.Is(err, ErrInflateLarge) {
+			t.Errorf("ratio %d: %v", ratio, err)
+		}
+		f.close(nil, nil)
 	}
 }
