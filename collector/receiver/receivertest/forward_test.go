@@ -169,7 +169,8 @@ import logging
 from fluent import sender, handler
 s = sender.FluentSender("app", host="127.0.0.1", port=`+strconv.Itoa(s.port)+`, nanosecond_precision=True)
 assert s.emit_with_time("follow", 1779972000.25, {"from": "userA", "n": 7, "ok": True, "list": [1, None, 2.5]})
-assert s.emit("plain", {"message": "héllo", "level": "warning", "raw": b"\x00\xff"})
+assert s.emit("plain", {"message": "héllo", "level": "warning", "raw": b"\x00\xff", "latin": "café".encode("latin-1")})
+assert s.emit_with_time("text", 1779972001.0, "a record that is text")
 s.close()
 h = handler.FluentHandler("app.log", host="127.0.0.1", port=`+strconv.Itoa(s.port)+`)
 h.setFormatter(handler.FluentRecordFormatter({"level": "%(levelname)s", "logger": "%(name)s"}))
@@ -178,7 +179,7 @@ log.addHandler(h)
 log.error("it failed")
 h.close()
 `, "fluent-logger==0.11.1")
-	s.check(t, "forward/python", 3)
+	s.check(t, "forward/python", 4)
 }
 
 func TestForwardNodeClient(t *testing.T) {
