@@ -117,7 +117,7 @@ func (c *Collector) receiveOptions() receiver.Options {
 			MaxEvents:     limits.MaxEvents,
 			MaxFuture:     orNever(limits.MaxFuture),
 			MaxPast:       orNever(limits.MaxPast),
-			Text:          normalize.Text{Off: c.config.Normalize.Text == "off", Zone: zone},
+			Text:          normalize.Text{Closed: c.config.Normalize.Payloads == "off", Apart: c.config.Normalize.Join == "off", Off: c.config.Normalize.Text == "off", Zone: zone},
 		},
 		MaxBody:      int64(limits.MaxBody),
 		MaxUnpacked:  int64(limits.MaxUnpacked),

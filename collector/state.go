@@ -48,7 +48,7 @@ func loadState(cfg config.Config, ids *ulid.Source) (*state, error) {
 	if err != nil {
 		host = "unknown"
 	}
-	if s.program, err = enrich.Compile(cfg.Enrich, cfg.Rules, enrich.Environment{Host: host, IDs: ids, Tenants: s.tokens != nil}); err != nil {
+	if s.program, err = enrich.Compile(cfg.Enrich, cfg.Rules, cfg.Normalize.Parse, enrich.Environment{Host: host, IDs: ids, Tenants: s.tokens != nil}); err != nil {
 		return nil, err
 	}
 	s.policy.Admit, s.policy.Client, s.policy.Page = s.admit, s.proxies.Client, s.tokens.ListsOrigin
@@ -101,7 +101,7 @@ func (c *Collector) enforce(s *state) {
 }
 
 // Reload reads the files of tokens, certificates and networks that cfg names again and puts
-// them into force all together, with what cfg says of proxies, enrich and rules. Other
+// them into force all together, with what cfg says of proxies, enrich, rules and normalize.parse. Other
 // settings cannot change while the collector runs. If one did, or a file cannot be used,
 // the error says which and why, and nothing is changed.
 func (c *Collector) Reload(cfg config.Config) error {
@@ -110,7 +110,7 @@ func (c *Collector) Reload(cfg config.Config) error {
 	}
 	same := cfg
 	same.Access, same.TLS, same.Proxies = c.config.Access, c.config.TLS, c.config.Proxies
-	same.Enrich, same.Rules = c.config.Enrich, c.config.Rules
+	same.Enrich, same.Rules, same.Normalize.Parse = c.config.Enrich, c.config.Rules, c.config.Normalize.Parse
 	if key := same.Difference(&c.config); key != "" {
 		return fmt.Errorf("%s is another than at the start, which takes a restart; nothing was changed", key)
 	}

@@ -62,7 +62,7 @@ func (e enrichment) own() (own, error) {
 	if err != nil {
 		return own{}, err
 	}
-	p, err := enrich.Compile(c.Enrich, c.Rules, enrich.Environment{Host: "collector-1", IDs: new(ulid.Source)})
+	p, err := enrich.Compile(c.Enrich, c.Rules, nil, enrich.Environment{Host: "collector-1", IDs: new(ulid.Source)})
 	o := own{tenant: strings.Contains(e.name, "tenant"), enrich: func() normalize.Enricher {
 		if p == nil {
 			return nil

@@ -90,6 +90,11 @@ type Limits struct {
 
 // Normalize configures what is read from events.
 type Normalize struct {
+	Payloads string `key:"payloads" default:"on" check:"one off on"` // messages that are JSON or logfmt are read as events
+
+	Join  string `key:"join" default:"on" check:"one off on"` // lines that only continue another one, as of stack traces, belong to its event
+	Parse *Block `key:"parse"`                                // other forms of messages; package enrich parses it; nil: none
+
 	Text string `key:"text" default:"on" check:"one off on"` // time and level of plain text, from its head
 	Zone string `key:"zone" default:"UTC" check:"zone"`      // of times in text that name none: UTC, Local, or a name such as Europe/Berlin
 }

@@ -63,7 +63,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 			for range 100 {
 				for _, event := range events {
 					builder.Begin()
-					builder.Object([]byte(event))
+					builder.Message([]byte(event))
 					builder.End()
 				}
 			}

@@ -36,6 +36,7 @@ type Program struct {
 	hashAt   int          // before the rule of this index is applied
 	networks *networks    // by the client's address; nil: none
 	byField  []*networks  // by addresses in events
+	parsers  []parser
 	rules    []rule
 	redacts  bool   // one of them does
 	late     []rule // defaults that a rename may provide: added after the rules

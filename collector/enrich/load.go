@@ -24,10 +24,10 @@ type Environment struct {
 	Tenants bool
 }
 
-// Compile makes a Program of the configuration's blocks; nil, if they say
-// nothing. What is wrong is told all at once, each with its line, as
+// Compile makes a Program of the configuration's blocks enrich, rules and
+// normalize.parse; nil, if they say nothing. What is wrong is told all at once, each with its line, as
 // config.Errors.
-func Compile(enrich, rules *config.Block, env Environment) (*Program, error) {
+func Compile(enrich, rules, parse *config.Block, env Environment) (*Program, error) {
 	p := new(Program)
 	l := loader{program: p, env: env, names: map[string]string{normalize.Tenant: "what tokens and addresses say"}}
 	if enrich != nil {
@@ -38,10 +38,14 @@ func Compile(enrich, rules *config.Block, env Environment) (*Program, error) {
 		l.file = rules.File
 		l.rules(rules.Node)
 	}
+	if parse != nil {
+		l.file = parse.File
+		l.parsers(parse.Node)
+	}
 	if len(l.errors) > 0 {
 		return nil, l.errors
 	}
-	if enrich == nil && rules == nil {
+	if enrich == nil && rules == nil && parse == nil {
 		return nil, nil
 	}
 	return p, nil

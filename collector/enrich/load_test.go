@@ -93,7 +93,7 @@ rules:
 		fmt.Println(err)
 		return
 	}
-	_, err = Compile(c.Enrich, c.Rules, Environment{Host: "collector-1"})
+	_, err = Compile(c.Enrich, c.Rules, c.Normalize.Parse, Environment{Host: "collector-1"})
 	fmt.Println(err)
 	// Output:
 	// rollway.yaml:2:31: unknown key enrich.hots; did you mean host?

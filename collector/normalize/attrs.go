@@ -13,6 +13,7 @@ func (n *Normalizer) newEvent() {
 	n.names.reset()
 	n.known.Nested = n.known.Nested[:0]
 	n.dropped = false
+	n.service = jsonwalk.Span{}
 	n.late.n, n.late.seen = 0, 0
 	if n.extras != nil {
 		n.beginWith(n.extras)
@@ -209,5 +210,25 @@ func (s *nameSet) grow() {
 			slot = (slot + 1) & mask
 		}
 		s.table[slot] = int32(i + 1)
+	}
+}
+
+// truncate takes out all names but the first k.
+func (s *nameSet) truncate(k int) {
+	if k == len(s.list) {
+		return
+	}
+	s.list, s.text = s.list[:k], s.text[:0]
+	for i := range s.list {
+		s.list[i].next = 0
+		s.text = s.text[:s.list[i].end]
+	}
+	switch {
+	case len(s.table) == 0:
+	case k > few:
+		s.grow()
+	default:
+		clear(s.table)
+		s.table = s.table[:0]
 	}
 }

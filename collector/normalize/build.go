@@ -2,12 +2,10 @@ package normalize
 
 import (
 	"encoding/base64"
-	"errors"
 	"log/slog"
 	"math"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/jsonwalk"
@@ -477,33 +475,6 @@ func (b *Builder) mostLevels() int {
 	}
 	return b.n.limits.MaxDepth
 }
-
-// Object adds the members of raw, one valid JSON object, as if each was given by Field.
-// It returns an error if raw is not one.
-func (b *Builder) Object(raw []byte) error {
-	n, start := b.n, len(b.text)
-	if !utf8.Valid(raw) {
-		n.ev.got = int(raw[firstInvalid(raw)])
-		b.value = start
-		b.fail(invalidUTF8)
-		return nil
-	}
-	if b.value = start; len(raw) >= long && !b.longer(len(raw), spaced*n.limits.MaxEventBytes) {
-		return nil
-	}
-	b.text = append(b.text, raw...)
-	n.body.text = b.text
-	i := jsonwalk.SkipSpace(b.text, start)
-	if i == len(b.text) || b.text[i] != '{' || n.readMembers(i+1, topLevel, 1) < 0 {
-		return errNoObject
-	}
-	if n.ev.fault == ok {
-		n.settle()
-	}
-	return nil
-}
-
-var errNoObject = errors.New("it is not a JSON object")
 
 // End ends the event and reports whether it is one of Batch.Records, or was left
 // out by a rule as Dropped tells; otherwise it is a rejected one.

@@ -22,6 +22,10 @@ type Enricher interface {
 	Own(attrs []byte, received time.Time, s *Scratch) []byte
 	// Defaults are for events that do not have them; nil: none.
 	Defaults() *Defaults
+	// Parse returns what the configuration finds in the message of an event, whose
+	// canonical line is line: an object of what the event has besides, in memory of s,
+	// and whether it is all of the message; nil: nothing.
+	Parse(line []byte, known *Known, s *Scratch) (object []byte, whole bool)
 	// Finish turns the canonical line of an event, without its line end, into
 	// the one to be stored. It may change and grow line; what it returns is line
 	// or memory of s, good until the next call. known says what is in line, so that

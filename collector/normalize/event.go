@@ -205,7 +205,7 @@ func (n *Normalizer) fill(key key, value jsonwalk.Span) bool {
 	case keyMsg:
 		fits = isScalar(raw) && raw[0] != 'n'
 	case keySource:
-		fits = fits || raw[0] == '{'
+		fits = fits && string(raw) != `"stdout"` && string(raw) != `"stderr"` || raw[0] == '{' // a stream of Docker's
 	case keyError:
 		fits = true
 	}

@@ -45,6 +45,7 @@ const (
 	keyMsgInFields // of Rust's tracing, in an object under fields
 	keyShort       // GELF's message
 	keyMsg3
+	keyLine // Docker's, a text
 	keyService2
 	keyLogger2
 	keyName     // a logger beside Python's level
@@ -79,6 +80,7 @@ var seconds = [numKeys]struct {
 	keyMsgInFields:  {keyMsg, 2, 0},
 	keyShort:        {keyMsg, 2, 0},
 	keyMsg3:         {keyMsg, 3, 0},
+	keyLine:         {keyMsg, 3, 0},
 	keyService2:     {keyService, 2, 0},
 	keyLogger2:      {keyLogger, 2, 0},
 	keyName:         {keyLogger, 3, keyPythonLevel},
@@ -136,6 +138,8 @@ func lookup(name []byte) key {
 		return keyShort
 	case "@mt", "MessageTemplate", "event":
 		return keyMsg3
+	case "line":
+		return keyLine
 	case "SYSLOG_IDENTIFIER", "serviceName", "service_name":
 		return keyService2
 	case "@module", "SourceContext", "log.logger", "loggerName", "logger_name":

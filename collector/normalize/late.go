@@ -80,6 +80,10 @@ func (n *Normalizer) fillSecond(m *lateMember) bool {
 	case keyInstant:
 		sec, nsec, fits := parseInstant(raw)
 		return fits && n.setTime(sec, nsec)
+	case keyLine: // elsewhere a number, of a line in a file
+		if raw[0] != '"' {
+			return false
+		}
 	case keySeverity:
 		level, fits := levels.ParseOTel(n.plain(raw))
 		return fits && n.setLevel(level)

@@ -172,14 +172,6 @@ func TestLimitsAtEveryDepth(t *testing.T) {
 		in := `{"msg":"m",` + c.in + `}`
 		for form, read := range map[string]func(b *Batch) error{
 			"Body": func(b *Batch) error { return New(limits).Body(b, []byte(in), received) },
-			"Object": func(b *Batch) error {
-				build := New(limits).Build(b, received)
-				defer build.Done()
-				build.Begin()
-				err := build.Object([]byte(in))
-				build.End()
-				return err
-			},
 			"Field": func(b *Batch) error {
 				build := New(limits).Build(b, received)
 				defer build.Done()

@@ -11,11 +11,24 @@ import (
 
 // appendLine appends the canonical line of the event, or sets its fault.
 func (n *Normalizer) appendLine(dst *Batch) {
-	ev := &n.ev
 	if n.late.n > 0 {
-		if n.settle(); ev.fault != ok {
+		if n.settle(); n.ev.fault != ok {
 			return
 		}
+	}
+	text, escapes := n.body.text, n.body.escapes
+	n.openMessage()
+	n.parsed = n.enricher == nil
+	n.writeLine(dst)
+	n.body.text, n.body.escapes = text, escapes
+}
+
+// writeLine is appendLine for an event that was read whole.
+func (n *Normalizer) writeLine(dst *Batch) {
+	ev := &n.ev
+	var before attempt
+	if !n.parsed {
+		before = n.attempt()
 	}
 	n.readText()
 	if ev.filled&(1<<keyTime) == 0 {
@@ -26,8 +39,13 @@ func (n *Normalizer) appendLine(dst *Batch) {
 	if n.defaults != nil {
 		n.fillDefaults()
 	}
-	nested := len(n.known.Nested) // in attrs
 	filled := ev.filled | n.defaulted
+	if ev.filled&(1<<keyService) == 0 {
+		if n.nameService(); n.service.Len() > 0 {
+			filled |= 1 << keyService
+		}
+	}
+	nested := len(n.known.Nested) // in attrs
 	if !dst.fits(n.lineSize()) {
 		return
 	}
@@ -70,8 +88,20 @@ func (n *Normalizer) appendLine(dst *Batch) {
 		dst.Lines = line[:start]
 		return
 	}
+	if k := &n.known; n.enricher != nil {
+		k.Level, k.filled, k.names = ev.level, filled, &n.names
+	}
+	if !n.parsed {
+		n.parsed = true
+		if object, all := n.enricher.Parse(line[start:], &n.known, &n.scratch); object != nil {
+			n.addParsed(object, all, &before)
+			dst.Lines = line[:start]
+			n.writeLine(dst)
+			return
+		}
+	}
 	if n.enricher != nil {
-		if line = n.finish(dst, line, start, filled); line == nil {
+		if line = n.finish(dst, line, start); line == nil {
 			return
 		}
 	}
@@ -83,7 +113,7 @@ func (n *Normalizer) appendLine(dst *Batch) {
 // lineSize is no less than the length of the line of the event.
 func (n *Normalizer) lineSize() int {
 	const names = 256 // of slots, with time, level, and ids in their longer form
-	size := names + len(n.attrs)
+	size := names + len(n.attrs) + n.service.Len()
 	for m := n.ev.filled >> keyMsg << keyMsg; m != 0; m &= m - 1 {
 		size += n.ev.slots[bits.TrailingZeros16(m)].Len()
 	}
@@ -96,7 +126,12 @@ func (n *Normalizer) lineSize() int {
 // appendSlot appends the value of a slot, or that of defaults, or sets the event's
 // fault. The line may not become longer than limit.
 func (n *Normalizer) appendSlot(line []byte, key key, limit int) []byte {
-	if n.ev.filled&(1<<key) == 0 {
+	switch {
+	case n.ev.filled&(1<<key) != 0:
+	case key == keyService && n.service.Len() > 0:
+		line = append(append(line, '"'), n.service.Of(n.attrs)...)
+		return append(line, '"')
+	default:
 		return append(line, n.defaults.slots[key]...)
 	}
 	raw := n.ev.slots[key].Of(n.body.text)
@@ -116,10 +151,8 @@ func (n *Normalizer) appendSlot(line []byte, key key, limit int) []byte {
 
 // finish has the enricher go over line[start:] and returns line with what came
 // of it, or nil if nothing is to be stored.
-func (n *Normalizer) finish(dst *Batch, line []byte, start int, filled uint16) []byte {
-	k := &n.known
-	k.Level, k.filled, k.names = n.ev.level, filled, &n.names
-	out, dropped := n.enricher.Finish(line[start:], k, &n.scratch)
+func (n *Normalizer) finish(dst *Batch, line []byte, start int) []byte {
+	out, dropped := n.enricher.Finish(line[start:], &n.known, &n.scratch)
 	if dropped != "" {
 		dst.drop(dropped)
 		n.dropped = true

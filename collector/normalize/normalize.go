@@ -36,6 +36,8 @@
 //	span_id  span_id, spanId, span.id
 //	error    error
 //
+// A message that is an event itself, as JSON or logfmt, is opened, see payload.go.
+//
 // Second names, which libraries write instead (keys.go, and docs/INGEST.md),
 // count in events that have nothing under these.
 //
@@ -129,7 +131,9 @@ type Normalizer struct {
 	attrs   []byte // members of attrs so far, each followed by ','
 	names   nameSet
 	extras  *Extras
-	unquote []byte // an unescaped string
+	unquote []byte        // an unescaped string
+	service jsonwalk.Span // in attrs, what names the service of an event without one; empty: nothing
+	opened  []byte        // of a payload: slots of the event around it, and its own text
 	times   times.Cache
 
 	enricher  Enricher  // nil: none
@@ -139,6 +143,7 @@ type Normalizer struct {
 	known     Known     // what it is told of the event
 	defaulted uint16    // bit per slot for which defaults has a value
 	dropped   bool      // the event just ended was, by a rule
+	parsed    bool      // the enricher was asked for more of it
 
 	builder Builder
 
@@ -219,6 +224,9 @@ func (n *Normalizer) end() {
 	if cap(n.unquote) > keepScratch {
 		n.unquote = nil
 	}
+	if cap(n.opened) > keepScratch {
+		n.opened = nil
+	}
 	n.names.shrink()
 	n.scratch.shrink()
 }
@@ -228,20 +236,20 @@ func (n *Normalizer) MaxEventBytes() int { return n.limits.MaxEventBytes }
 
 // Drop throws the scratch memory of n away.
 func (n *Normalizer) Drop() {
-	n.attrs, n.unquote, n.builder.text, n.names.text, n.names.try, n.scratch = nil, nil, nil, nil, nil, Scratch{}
+	n.attrs, n.unquote, n.opened, n.builder.text, n.names.text, n.names.try, n.scratch = nil, nil, nil, nil, nil, nil, Scratch{}
 }
 
 // Kept is how many bytes n keeps between calls.
 func (n *Normalizer) Kept() int {
 	s := &n.scratch
-	return cap(n.attrs) + cap(n.unquote) + cap(n.builder.text) + cap(n.names.text) + cap(n.names.try) + cap(s.A) + cap(s.B) + cap(s.Text) + cap(s.Path) + cap(s.Template)
+	return cap(n.attrs) + cap(n.unquote) + cap(n.opened) + cap(n.builder.text) + cap(n.names.text) + cap(n.names.try) + cap(s.A) + cap(s.B) + cap(s.Text) + cap(s.Path) + cap(s.Template)
 }
 
 // Memory returns all bytes that n keeps between calls, for those that check that
 // nobody uses them meanwhile.
-func (n *Normalizer) Memory() [10][]byte {
+func (n *Normalizer) Memory() [11][]byte {
 	s := &n.scratch
-	return [10][]byte{n.attrs, n.unquote, n.builder.text, n.names.text, n.names.try, s.A, s.B, s.Text, s.Path, s.Template}
+	return [11][]byte{n.attrs, n.unquote, n.opened, n.builder.text, n.names.text, n.names.try, s.A, s.B, s.Text, s.Path, s.Template}
 }
 
 // setText sets body.text to all[start:end] and returns it.

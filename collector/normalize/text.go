@@ -1,18 +1,18 @@
 package normalize
 
 import (
-	"bytes"
 	"cmp"
 	"time"
 
 	"github.com/rollway/rollway/collector/textlog"
-	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// Text says how the message of an event is read that came without a time or a level.
+// Text says how messages are read.
 type Text struct {
-	Off  bool           // it is not
-	Zone *time.Location // of times that name none; default UTC
+	Closed bool           // payloads stay text
+	Apart  bool           // a line that only continues another one is an event itself
+	Off    bool           // nothing is taken from the head of a line
+	Zone   *time.Location // of times that name none; default UTC
 }
 
 // readText takes from the message what the client has not said: the time, the level, each
@@ -57,12 +57,6 @@ func (n *Normalizer) addRequest(line []byte, at int) {
 		name := textlog.RequestNames[i]
 		n.attrs = append(append(n.attrs, '"'), name...)
 		n.attrs = append(append(n.attrs, n.names.add([]byte(name))...), `":`...)
-		if i < textlog.FirstNumber {
-			n.attrs = jsonline.AppendStringBytes(n.attrs, value)
-		} else {
-			n.attrs = append(n.attrs, bytes.TrimLeft(value[:len(value)-1], "0")...) // as JSON has numbers
-			n.attrs = append(n.attrs, value[len(value)-1])
-		}
-		n.attrs = append(n.attrs, ',')
+		n.attrs = append(textlog.AppendPart(n.attrs, i, value), ',')
 	}
 }

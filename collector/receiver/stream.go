@@ -1,9 +1,11 @@
 package receiver
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/netip"
+	"os"
 	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
@@ -17,6 +19,9 @@ const (
 	fastRead  = 64 << 10
 )
 
+// maxHeld is how long frames wait for what may belong to them.
+const maxHeld = 200 * time.Millisecond
+
 // stream is one connection, owned by its goroutine. Its buffer counts twice
 // against the budget: for itself and as much for its lines.
 type stream struct {
@@ -28,6 +33,8 @@ type stream struct {
 	maxFrame int
 
 	started bool    // what was read shows that the peer does not speak another protocol
+	held    bool    // the session waits for what may belong to its last frames
+	idle    bool    // nothing has come, it is to wait no more
 	why     failure // why it ends before its peer ends it
 }
 
@@ -58,7 +65,11 @@ func (s *stream) serve() {
 		s.waiting = func() { s.write(w.Wait(nil)) } // to store goes on without its client
 	}
 	for {
-		s.conn.SetReadDeadline(time.Now().Add(s.r.opts.IdleTimeout))
+		wait := s.r.opts.IdleTimeout
+		if s.held {
+			wait = min(wait, maxHeld)
+		}
+		s.conn.SetReadDeadline(time.Now().Add(wait))
 		if err := s.ctx.Err(); err != nil { // its deadline may have been overwritten
 			s.broken(err)
 			s.finish()
@@ -82,6 +93,14 @@ func (s *stream) serve() {
 		full := len(w.buf) == cap(w.buf)
 		if n > 0 && s.started && !s.decode(false) {
 			return
+		}
+		if n == 0 && s.held && s.ctx.Err() == nil && errors.Is(err, os.ErrDeadlineExceeded) {
+			s.idle = true
+			if !s.decode(false) {
+				return
+			}
+			s.idle = false
+			continue
 		}
 		if err != nil {
 			s.ended(err)
@@ -151,11 +170,11 @@ func (s *stream) decode(end bool) bool {
 	rest := w.buf
 	for full := true; full; {
 		c := s.chunk(rest, s.addr, time.Now())
-		c.End = end
+		c.End, c.holds = end, !s.idle
 		w.turn.Begin()
 		n, err := s.session.Decode(c)
 		w.turn.End()
-		w.answer, full = c.Reply, c.full
+		w.answer, full, s.held = c.Reply, c.full, c.held
 		w.chunk = Chunk{}
 		if end && err == nil && n < len(rest) {
 			s.r.count.reject(s.space, ReasonTorn)

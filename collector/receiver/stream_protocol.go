@@ -82,6 +82,15 @@ type Chunk struct {
 
 	batcher *batcher
 	full    bool // Full has said so
+	holds   bool // Hold may say so
+	held    bool // Hold has said so
+}
+
+// Hold reports whether Decode may leave whole frames, the last n bytes of Data, until more
+// has come, as that may belong to them. If nothing comes it is called again, soon.
+func (c *Chunk) Hold(n int) bool {
+	c.held = c.holds && !c.End && n <= firstRead/2
+	return c.held
 }
 
 // alone is from how many bytes on a frame gets a batch of its own.

@@ -39,7 +39,7 @@ func FuzzParse(f *testing.F) {
 			}
 			if h.Request > 0 {
 				r := ParseRequest(line, h.Request)
-				if len(r[FirstNumber]) != 3 || line[h.Request] != '"' {
+				if len(r[firstNumber]) != 3 || line[h.Request] != '"' {
 					t.Fatalf("%q", r)
 				}
 				for _, part := range r {

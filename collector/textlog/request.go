@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"log/slog"
 
+	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/jsonwalk"
 	"github.com/rollway/rollway/internal/times"
 )
 
 // RequestNames are the names of what an access log tells of a request; those from
-// FirstNumber on are numbers.
+// firstNumber on are numbers.
 var RequestNames = [...]string{"remote", "user", "method", "path", "query", "referer", "user_agent", "status", "bytes"}
 
-// FirstNumber is an index in RequestNames.
-const FirstNumber = 7
+// firstNumber is an index in RequestNames.
+const firstNumber = 7
 
 // A Request has a part of the line for each of RequestNames; nil: it is missing, or a dash.
 type Request [len(RequestNames)][]byte
@@ -106,6 +107,15 @@ func ParseRequest(line []byte, at int) Request {
 	referer, end := quoted(line, end)
 	agent, _ := quoted(line, end)
 	return Request{given(remote), given(user), given(method), given(path), given(query), given(referer), given(agent), status, size}
+}
+
+// AppendPart appends the part of a Request with an index as JSON.
+func AppendPart(dst []byte, i int, part []byte) []byte {
+	if i < firstNumber {
+		return jsonline.AppendStringBytes(dst, part)
+	}
+	dst = append(dst, bytes.TrimLeft(part[:len(part)-1], "0")...) // as JSON has numbers
+	return append(dst, part[len(part)-1])
 }
 
 // cutLast cuts the last word off.

@@ -2,8 +2,9 @@ package jsonwalk
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"slices"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -22,17 +23,57 @@ func Text(raw, buf []byte) (text, newBuf []byte) {
 
 // AppendText appends the text of what is between the quotes of a JSON string; see Text.
 func AppendText(dst, inner []byte) []byte {
-	for {
-		i := bytes.IndexByte(inner, '\\')
-		if i < 0 {
-			return append(dst, inner...)
-		}
-		dst = append(dst, inner[:i]...)
-		r, n := Escape(inner[i:])
-		dst = utf8.AppendRune(dst, r)
-		inner = inner[i+n:]
-	}
+	dst, _ = AppendExact(dst, inner)
+	return dst
 }
+
+// AppendExact is AppendText, and reports whether there was text for every escape.
+func AppendExact(dst, inner []byte) (text []byte, exact bool) {
+	exact = true
+	at := len(dst)
+	out := slices.Grow(dst, len(inner))
+	out = out[:cap(out)]
+	for i := 0; i < len(inner); { // of out as many bytes are left as of inner, or more
+		if i+8 <= len(inner) {
+			w := binary.LittleEndian.Uint64(inner[i:])
+			binary.LittleEndian.PutUint64(out[at:], w)
+			slash := w ^ ones*'\\'
+			marks := (slash - ones) &^ slash & highs
+			if marks == 0 {
+				i, at = i+8, at+8
+				continue
+			}
+			n := bits.TrailingZeros64(marks) / 8
+			i, at = i+n, at+n
+		} else if inner[i] != '\\' {
+			out[at] = inner[i]
+			i, at = i+1, at+1
+			continue
+		}
+		if i+1 < len(inner) {
+			if c := escapes[inner[i+1]]; c != 0 {
+				out[at] = c
+				i, at = i+2, at+1
+				continue
+			}
+		}
+		r, n := Escape(inner[i:])
+		if r == utf8.RuneError {
+			given, is := Hex4(inner[min(i+2, len(inner)):])
+			exact = exact && is && given == r
+			if n < utf8.RuneLen(r) {
+				out = slices.Grow(out[:at], len(inner)-i+utf8.UTFMax)
+				out = out[:cap(out)]
+			}
+		}
+		at += utf8.EncodeRune(out[at:], r)
+		i += n
+	}
+	return out[:at], exact
+}
+
+// escapes are the characters that a byte after a backslash means; 0: none.
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // Equal reports whether raw is a JSON string of the text s, in which there is no
 // backslash.
@@ -60,8 +101,8 @@ func Escape(b []byte) (r rune, n int) {
 		return utf8.RuneError, len(b)
 	}
 	if c := b[1]; c != 'u' {
-		if i := strings.IndexByte(`bfnrt"\/`, c); i >= 0 {
-			return rune("\b\f\n\r\t\"\\/"[i]), 2
+		if escapes[c] != 0 {
+			return rune(escapes[c]), 2
 		}
 		return utf8.RuneError, 2
 	}

@@ -23,6 +23,12 @@ type Matcher interface {
 	find(text []byte, captures []Value, rest func() error) bool
 }
 
+// Find has m find its captures, as many as NewPattern or NewExpression has returned names,
+// in the first KiBs of a text. A capture may be absent.
+func Find(m Matcher, text []byte, captures []Value) bool {
+	return m.find(text[:min(len(text), maxParsed)], captures, nil)
+}
+
 // maxParsed is how many bytes of a text are looked at. It bounds the time between two
 // checks for the end of the query.
 const maxParsed = 16 << 10
@@ -133,6 +139,9 @@ func (p *pattern) find(text []byte, captures []Value, _ func() error) bool {
 		end, v := len(text), Value{Kind: String}
 		switch {
 		case p.number[i]:
+			if at == len(text) {
+				return false
+			}
 			if end = jsonwalk.CheckNumber(text, at); end < 0 || !bytes.HasPrefix(text[end:], []byte(next)) {
 				return false
 			}

@@ -12,7 +12,11 @@
 // If entries were rejected the answer is 400 with their number, and the others are
 // stored all the same.
 //
-// protobuf.go and json.go read the two forms; event.go makes an event of each entry.
+// Entries of a stream that only continue the one before them, see textlog.Joiner, belong to
+// its event, which has the time of the first. Their structured metadata is the same.
+//
+// protobuf.go and json.go read the two forms; join.go joins entries; event.go makes an
+// event of each.
 package loki
 
 import (
@@ -26,6 +30,7 @@ import (
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/wire"
+	"github.com/rollway/rollway/collector/textlog"
 )
 
 // Protocol is Loki's push.
@@ -66,6 +71,7 @@ type reader struct {
 	metadata []pair // of the entry
 	values   []byte // texts of labels and of the entry that had escapes
 	time     []byte // scratch
+	joiner   textlog.Joiner
 
 	wire.JSON
 }
@@ -88,7 +94,7 @@ func (r *reader) begin(q *receiver.Request) {
 }
 
 func (r *reader) release() {
-	r.q, r.b, r.copied = nil, nil, 0
+	r.q, r.b, r.copied, r.joiner = nil, nil, 0, textlog.Joiner{}
 	for _, pairs := range []*[]pair{&r.labels, &r.metadata} {
 		clear((*pairs)[:cap(*pairs)]) // an earlier stream may have had more
 		*pairs = (*pairs)[:0]

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/collector/receiver/wire"
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/levels"
 )
@@ -35,7 +34,7 @@ func (r *reader) entry(e *entry) {
 	b.Begin()
 	b.Raw(e.line)
 	if !b.Failed() {
-		r.line(e.line)
+		b.Message(e.line)
 		r.stamp(e)
 		for _, p := range r.labels {
 			r.pair(p)
@@ -45,15 +44,6 @@ func (r *reader) entry(e *entry) {
 		}
 	}
 	r.end(e)
-}
-
-// line adds an object as its members, and all else as the message.
-func (r *reader) line(line []byte) {
-	if wire.IsWholeObject(line) && r.b.Object(line) == nil {
-		return
-	}
-	r.b.Slot(normalize.Message)
-	r.b.String(line)
 }
 
 var nameTime = []byte("entry_time")

@@ -83,6 +83,13 @@ func (r *reader) jsonEntry(isValue bool, at int) (end int, err error) {
 	} else {
 		end, err = r.jsonMembers(&e, at)
 	}
+	if err == nil && isValue {
+		next := 0
+		err = r.join(&e, func() (line []byte, is bool) {
+			line, next, is = r.jsonLine(end)
+			return line, is
+		}, func() { end = next })
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -106,7 +106,7 @@ func TestBothForms(t *testing.T) {
 		{"object cut off", nil, `{"a":1`, nil, at + `"level":"INFO","msg":"{\"a\":1"}`},
 		{"equal names", []string{"a", "1"}, `{"a":1,"a":2}`, []string{"a", "3"}, at + `"level":"INFO","attrs":{"a":1,"a_2":2,"a_3":"1","a_4":"3"}}`},
 		{"not UTF-8", nil, "a\xff", nil, at + `"level":"INFO","msg":"a` + "\uFFFD" + `"}`},
-		{"object that is not UTF-8", nil, "{\"a\":\"\xff\"}", nil, at + `"level":"INFO","msg":"{\"a\":\"` + "\uFFFD" + `\"}"}`},
+		{"object that is not UTF-8", nil, "{\"a\":\"\xff\"}", nil, at + `"level":"INFO","attrs":{"a":"` + "\uFFFD" + `"}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var labels []string

@@ -47,14 +47,24 @@ func (r *reader) protobufStream(msg []byte) error {
 	if err := each("Stream", msg, 1, r.parseLabels); err != nil {
 		return err
 	}
-	return each("Stream", msg, 2, r.protobufEntry)
+	f := wire.Over(msg)
+	for f.Next() {
+		if f.Num == 2 && f.Is(protowire.BytesType) {
+			if err := r.protobufEntry(f.Bytes, &f); err != nil {
+				return err
+			}
+		}
+	}
+	return broken("Stream", f.Err())
 }
 
 // protobufEntry makes the event of
 //
 //	Entry { timestamp 1 Timestamp, line 2 string, structuredMetadata 3 LabelPair, parsed 4 LabelPair }
 //	LabelPair { name 1, value 2 }
-func (r *reader) protobufEntry(msg []byte) (err error) {
+//
+// and of those after it, among the fields of its stream, that only continue it.
+func (r *reader) protobufEntry(msg []byte, stream *wire.Fields) (err error) {
 	var e entry
 	r.metadata = r.metadata[:0]
 	f := wire.Over(msg)
@@ -80,6 +90,9 @@ func (r *reader) protobufEntry(msg []byte) (err error) {
 		}
 	}
 	if err := broken("Entry", f.Err()); err != nil {
+		return err
+	}
+	if err := r.join(&e, func() ([]byte, bool) { return r.protobufLine(stream) }, func() { stream.Next() }); err != nil {
 		return err
 	}
 	r.entry(&e)

@@ -170,11 +170,11 @@ func (d *decoder) line(value, content []byte) {
 }
 
 // members gives the members of an event's object. Splunk's own libraries put
-// what was logged into "message": if that is an object, its members are the
-// event's.
+// what was logged into "message", Docker into "line": if that is an object, its
+// members are the event's.
 func (d *decoder) members(object []byte, top bool) {
 	for w := wire.Members(object); w.Next() && !d.Failed(); {
-		if top && w.Is("message") && wire.IsObject(w.RawValue()) {
+		if top && (w.Is("message") || w.Is("line")) && wire.IsObject(w.RawValue()) {
 			d.members(w.RawValue(), false)
 			continue
 		}

@@ -94,7 +94,7 @@ func TestAnswers(t *testing.T) {
 
 func TestRaw(t *testing.T) {
 	s, h := newServer(t, normalize.Limits{})
-	decodetest.Send(h, "/raw?host=h&sourcetype=t%22&channel=c&unknown=x", "one {\"a\":1}\n\ttwo\xff\n")
+	decodetest.Send(h, "/raw?host=h&sourcetype=t%22&channel=c&unknown=x", "one {\"a\":1}\n\n\ttwo\xff\n")
 	if len(s.Lines) != 2 || !strings.HasSuffix(s.Lines[0], `"level":"INFO","msg":"one {\"a\":1}","attrs":{"host":"h","sourcetype":"t\""}}`) ||
 		!strings.Contains(s.Lines[1], `"msg":"\ttwo`+"\uFFFD"+`"`) {
 		t.Errorf("%q", s.Lines)

@@ -21,7 +21,7 @@ func FuzzRaw(f *testing.F) {
 		batch := new(normalize.Batch)
 		query := url.Values{"host": {host}, "source": {source}}
 		req := httptest.NewRequest("POST", "/?"+query.Encode(), nil)
-		_, err := decodetest.Decode(Raw, normalize.New(normalize.Limits{MaxEvents: 1 << 20}), batch, req, bytes.Clone(body), nil)
+		_, err := decodetest.Decode(Raw, normalize.New(normalize.Limits{MaxEvents: 1 << 20, Text: normalize.Text{Closed: true, Apart: true}}), batch, req, bytes.Clone(body), nil)
 		decodetest.CheckLines(t, batch)
 		var want [][]byte
 		for line := range bytes.SplitSeq(body, []byte("\n")) {

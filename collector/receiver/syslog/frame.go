@@ -32,6 +32,7 @@ type session struct {
 	ended    bool // there was one
 	skip     int  // octets to come of a message that is too long
 	skipping bool // to the end of a line that is too long
+	joined   []byte
 }
 
 // Decode takes whole frames.
@@ -73,8 +74,7 @@ func (s *session) frame(c *receiver.Chunk, data []byte) int {
 		return 0
 	case counted:
 		s.octets = true
-		s.event(c, data[head:head+size], false)
-		return head + size
+		return s.join(c, data, head, head+size, head+size)
 	}
 	end := s.end(data)
 	switch {
@@ -92,11 +92,12 @@ func (s *session) frame(c *receiver.Chunk, data []byte) int {
 		return len(data)
 	case end < 0:
 		return 0
-	default:
-		s.event(c, data[:end], false)
 	}
 	s.ends, s.ended = data[end], true
-	return end + 1
+	if end > s.MaxMessage {
+		return end + 1
+	}
+	return s.join(c, data, 0, end, end+1)
 }
 
 // pass returns how much of data belongs to the line that is skipped, with what

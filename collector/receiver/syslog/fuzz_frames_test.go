@@ -49,7 +49,7 @@ func FuzzFrames(f *testing.F) {
 			Protocol{}.DecodePacket(want)
 		}
 		got := newChunk("")
-		got.Norm = normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1})
+		got.Norm = normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1, Text: normalize.Text{Apart: true}})
 		session := Protocol{MaxMessage: most}.Open()
 		a = min(max(a, 0), len(stream))
 		b = min(max(b, a), len(stream))

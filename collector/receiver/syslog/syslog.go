@@ -36,7 +36,6 @@ import (
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
-	"github.com/rollway/rollway/collector/receiver/wire"
 	"github.com/rollway/rollway/internal/levels"
 )
 
@@ -75,7 +74,6 @@ var (
 	nameTorn     = []byte("torn")
 
 	byteOrderMark = []byte("\xef\xbb\xbf")
-	cee           = []byte("@cee:")
 )
 
 // DecodePacket puts the event of one datagram into c.Batch.
@@ -83,17 +81,25 @@ func (p Protocol) DecodePacket(c *receiver.Chunk) { p.event(c, c.Data, false) }
 
 // event makes an event of one message without its frame. An empty one makes none.
 func (p Protocol) event(c *receiver.Chunk, msg []byte, torn bool) {
-	msg = bytes.TrimRight(msg, "\r\n\x00")
+	var m message
+	msg = trim(msg)
+	m.parse(msg, c.Received, p.zone())
+	p.add(c, &m, msg, torn)
+}
+
+// trim takes the end of a message off.
+func trim(msg []byte) []byte { return bytes.TrimRight(msg, "\r\n\x00") }
+
+// add adds the event of a message that was sent as msg.
+func (p Protocol) add(c *receiver.Chunk, m *message, msg []byte, torn bool) {
 	if len(msg) == 0 {
 		return
 	}
-	var m message
-	m.parse(msg, c.Received, p.zone())
 	b := c.Norm.Build(c.Batch, c.Received)
 	b.Begin()
 	b.Raw(msg)
-	if object := jsonObject(m.text); object == nil || b.Object(object) != nil {
-		text(b, normalize.Message, m.text)
+	if len(m.text) > 0 {
+		b.Message(m.text)
 	}
 	m.header(b)
 	if m.hostname == nil && c.Peer.IsValid() {
@@ -174,13 +180,4 @@ func attr(b *normalize.Builder, name, v []byte) {
 		b.Attr(name)
 		b.String(v)
 	}
-}
-
-// jsonObject returns the JSON object that text is, or nil.
-func jsonObject(text []byte) []byte {
-	text = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(text), cee))
-	if !wire.IsWholeObject(text) {
-		return nil
-	}
-	return text
 }

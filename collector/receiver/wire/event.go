@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"unicode/utf8"
 
@@ -33,17 +32,13 @@ func NoEvent(value []byte) (reason, detail string) {
 	return "", ""
 }
 
-// Lines makes an event of each line of a text that is not blank, with the line as its
-// message. add may add to it and must end it.
+// Lines makes an event of each line of a text that is not blank, with those that only
+// continue it. add may add to it and must end it.
 func Lines(b *normalize.Builder, text []byte, add func()) {
-	for line := range bytes.Lines(text) {
-		if line = bytes.TrimRight(line, "\r\n"); len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
+	for l := b.Lines(text); l.Next(); {
 		b.Begin()
-		b.Raw(line)
-		b.Slot(normalize.Message)
-		b.String(line)
+		b.Raw(l.Event)
+		b.Message(l.Event)
 		add()
 	}
 }

@@ -125,6 +125,9 @@ func (j *JSON) Each(at int, what string, read func(at int) (end int, err error))
 	return End(&w)
 }
 
+// Elements returns a walk through the array at an offset, if there is one.
+func (j *JSON) Elements(at int) jsonwalk.Walk { return j.check.Elements(j.Body, at) }
+
 // End returns the end of the object or array that was walked through.
 func End(w *jsonwalk.Walk) (end int, err error) {
 	if end = w.End(); end < 0 {

@@ -1,0 +1,282 @@
+package normalize
+
+import (
+	"bytes"
+	"math/bits"
+	"unicode/utf8"
+
+	"github.com/rollway/rollway/collector/textlog"
+	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/internal/levels"
+)
+
+// A payload is the message of an event that is an event itself: what a program has written
+// as an object of JSON or as logfmt, and something else has sent as a line. It is opened:
+// its members are read as if they had been sent as members of the event.
+//
+// One that has two of time, level and message counts before the event around it, whose
+// slots go to attrs under their names if they differ. Any other one is opened if it says
+// nothing that the event says, too: it may be something that a program has printed. logfmt
+// without two of them is text.
+//
+// What cannot be opened without a loss stays as it is: an empty object, one in which there
+// is half of a surrogate pair, and one with which the event would break a limit.
+
+// maxOpened is how many payloads that are in each other are opened.
+const maxOpened = 3
+
+// whole are the slots that tell an event from what a program has printed.
+const whole = 1<<keyTime | 1<<keyLevel | 1<<keyMsg
+
+// isWhole reports whether the event has two of them.
+func (ev *event) isWhole() bool { return bits.OnesCount16(ev.filled&whole) >= 2 }
+
+// form is how a payload is written.
+type form byte
+
+const (
+	noForm form = iota
+	jsonForm
+	logfmtForm
+	parsedForm // by a configuration
+)
+
+var cee = []byte("@cee:")
+
+// formOf tells by the beginning and the end of a text, or of what is between the quotes of
+// a JSON string, whether it may be a payload, and which part of it.
+func formOf(text []byte) (form, []byte) {
+	const blanks = " \t\r\n"
+	text = bytes.TrimLeft(text, blanks)
+	if len(text) == 0 {
+		return noForm, nil
+	}
+	if text[0] == '@' && bytes.HasPrefix(text, cee) { // of syslog
+		text = bytes.TrimLeft(text[len(cee):], blanks)
+	}
+	if len(text) == 0 || text[0] != '{' && !textlog.IsLogfmt(text) {
+		return noForm, nil
+	}
+	if text[0] != '{' {
+		return logfmtForm, text
+	}
+	end := len(text)
+	for text[end-1] != '}' {
+		switch c := text[end-1]; {
+		case jsonwalk.IsSpace(c):
+			end--
+		case end > 2 && text[end-2] == '\\' && (c == 'n' || c == 'r' || c == 't'): // in a JSON string
+			end -= 2
+		default:
+			return noForm, nil
+		}
+	}
+	return jsonForm, text[:end]
+}
+
+// attempt is what is needed to take back what was read of a payload.
+type attempt struct {
+	ev                   event
+	attrs, names, nested int
+}
+
+func (n *Normalizer) attempt() attempt {
+	return attempt{n.ev, len(n.attrs), n.names.len(), len(n.known.Nested)}
+}
+
+func (n *Normalizer) takeBack(a *attempt) {
+	n.ev, n.attrs, n.known.Nested = a.ev, n.attrs[:a.attrs], n.known.Nested[:a.nested]
+	n.late.n, n.late.seen = 0, 0
+	n.names.truncate(a.names)
+}
+
+// openMessage opens the message of an event that was read to its end, and what is in it.
+// If it does, body.text is memory of the Normalizer.
+func (n *Normalizer) openMessage() {
+	for i := 0; i < maxOpened && !n.limits.Text.Closed && n.ev.filled&(1<<keyMsg) != 0; i++ {
+		raw := n.ev.slots[keyMsg].Of(n.body.text)
+		if raw[0] != '"' {
+			return
+		}
+		form, part := formOf(raw[1 : len(raw)-1])
+		if form == noForm || !n.open(form, part) {
+			return
+		}
+	}
+}
+
+// open opens a payload, a part of the message.
+func (n *Normalizer) open(form form, part []byte) bool {
+	if !n.roomFor(len(n.attrs) + n.lineSize() + len(part)) {
+		return false
+	}
+	n.work += uint(len(part))
+	before, sent, escapes := n.attempt(), n.body.text, n.body.escapes
+	n.ev.filled &^= 1 << keyMsg
+	n.keepSlots()
+	around, at := n.ev, len(n.opened)
+	if n.unpack(form, part) && n.readPayload(at, form, &around) && n.lineSize() <= n.limits.MaxEventBytes {
+		return true
+	}
+	n.takeBack(&before)
+	n.body.text, n.body.escapes = sent, escapes
+	return false
+}
+
+// addParsed adds an object that a configuration has found in the message, or that is all
+// of it, to the event as it was before.
+func (n *Normalizer) addParsed(object []byte, all bool, before *attempt) {
+	sent, escapes := n.body.text, n.body.escapes
+	n.takeBack(before)
+	if !n.roomFor(len(n.attrs) + n.lineSize() + len(object)) {
+		return
+	}
+	if all {
+		n.ev.filled &^= 1 << keyMsg
+	}
+	n.keepSlots()
+	around, at := n.ev, len(n.opened)
+	n.opened = append(n.opened, object...)
+	if !n.readPayload(at, parsedForm, &around) || n.lineSize() > n.limits.MaxEventBytes {
+		n.takeBack(before)
+		n.body.text, n.body.escapes = sent, escapes
+	}
+}
+
+// keepSlots makes n.opened the text of the event's slots, unless body.text is that already.
+func (n *Normalizer) keepSlots() {
+	if len(n.opened) > 0 && len(n.body.text) > 0 && &n.opened[0] == &n.body.text[0] {
+		return
+	}
+	n.opened = n.opened[:0]
+	n.ev.slots[keyTime], n.ev.slots[keyLevel] = jsonwalk.Span{}, jsonwalk.Span{}
+	for m := n.ev.filled >> keyMsg << keyMsg; m != 0; m &= m - 1 {
+		slot := &n.ev.slots[bits.TrailingZeros16(m)]
+		start := len(n.opened)
+		n.opened = append(n.opened, slot.Of(n.body.text)...)
+		*slot = jsonwalk.Span{Start: start, End: len(n.opened)}
+	}
+}
+
+// unpack appends a payload, a part of a JSON string, to n.opened as an object.
+func (n *Normalizer) unpack(form form, part []byte) (exact bool) {
+	if form == jsonForm {
+		n.opened, exact = jsonwalk.AppendExact(n.opened, part)
+		return exact
+	}
+	if n.unquote, exact = jsonwalk.AppendExact(n.unquote[:0], part); exact {
+		n.opened, exact = textlog.AppendLogfmt(n.opened, bytes.TrimRight(n.unquote, " \t\r\n"))
+	}
+	return exact
+}
+
+// readPayload reads the object that is n.opened from an offset on.
+func (n *Normalizer) readPayload(at int, form form, around *event) bool {
+	n.ev = event{start: around.start}
+	n.body.text, n.body.escapes = n.opened, bytes.IndexByte(n.opened, '\\') >= 0
+	if !n.readObject(at) {
+		return false
+	}
+	clash := n.ev.filled & around.filled
+	switch {
+	case form == parsedForm, n.ev.isWhole():
+	case form == logfmtForm || clash != 0:
+		return false
+	}
+	for m := around.filled; m != 0; m &= m - 1 {
+		if k := key(bits.TrailingZeros16(m)); clash&(1<<k) != 0 {
+			n.displace(k, around)
+		} else {
+			n.ev.slots[k] = around.slots[k]
+		}
+	}
+	if n.ev.filled&(1<<keyTime) == 0 {
+		n.ev.sec, n.ev.nsec = around.sec, around.nsec
+	}
+	if n.ev.filled&(1<<keyLevel) == 0 {
+		n.ev.level = around.level
+	}
+	n.ev.filled |= around.filled
+	return n.ev.fault == ok
+}
+
+// readObject reads the members of the object at an offset of body.text, to its end, as
+// those of the event. An empty one is not read.
+func (n *Normalizer) readObject(at int) bool {
+	text := n.body.text
+	if first := jsonwalk.SkipSpace(text, at+1); first == len(text) || text[first] == '}' {
+		return false
+	}
+	if n.readMembers(at+1, topLevel, 1) != len(text) || n.ev.fault != ok {
+		return false
+	}
+	n.settle()
+	return n.ev.fault == ok
+}
+
+// displace puts the value that the event around a payload has for a slot into attrs,
+// unless the payload has the same.
+func (n *Normalizer) displace(k key, around *event) {
+	text := n.opened
+	start := len(text)
+	text = jsonline.AppendString(text, k.String())
+	name := jsonwalk.Span{Start: start, End: len(text)}
+	value := around.slots[k]
+	switch k {
+	case keyTime:
+		if n.ev.sec == around.sec && n.ev.nsec == around.nsec {
+			return
+		}
+		text = append(jsonline.AppendUnix(append(text, '"'), around.sec, around.nsec), '"')
+	case keyLevel:
+		if n.ev.level == around.level {
+			return
+		}
+		text = append(levels.Append(append(text, '"'), around.level), '"')
+	default:
+		if bytes.Equal(value.Of(text), n.ev.slots[k].Of(text)) {
+			return
+		}
+	}
+	if k < keyMsg {
+		value = jsonwalk.Span{Start: name.End, End: len(text)}
+	}
+	n.opened, n.body.text = text, text
+	if n.ev.fault == ok {
+		n.ev.fault = n.addAttr(name, value, false)
+	}
+}
+
+// Message is a line as its program has written it. It is the message; but a payload in it
+// is opened at once, so that it counts before what follows.
+func (b *Builder) Message(line []byte) {
+	if !b.opens(line) {
+		b.Slot(keyMsg)
+		b.String(line)
+	}
+}
+
+// opens opens a line, if it is a payload.
+func (b *Builder) opens(line []byte) bool {
+	n := b.n
+	form, part := formOf(line)
+	if form == noForm || n.limits.Text.Closed || n.ev.fault != ok || !utf8.Valid(part) ||
+		len(part) > spaced*n.limits.MaxEventBytes || !n.roomFor(len(b.text)+len(part)) {
+		return false
+	}
+	n.work += uint(len(part))
+	start, before, is := len(b.text), n.attempt(), true
+	if form == jsonForm {
+		b.text = append(b.text, part...)
+	} else {
+		b.text, is = textlog.AppendLogfmt(b.text, bytes.TrimRight(part, " \t\r\n"))
+	}
+	n.body.text = b.text
+	if is && n.readObject(start) && (form == jsonForm || n.ev.isWhole()) {
+		return true
+	}
+	n.takeBack(&before)
+	b.text = b.text[:start]
+	return false
+}
