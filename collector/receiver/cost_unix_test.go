@@ -142,6 +142,9 @@ func costDoors() []costDoor {
 	frame := func(event string) []byte {
 		return append(binary.BigEndian.AppendUint32([]byte("2J\x00\x00\x00\x01"), uint32(len(event))), event...)
 	}
+	entryOf := func(message string) []byte {
+		return []byte("__REALTIME_TIMESTAMP=1779972000500000\nPRIORITY=3\nSYSLOG_IDENTIFIER=payment-api\n_HOSTNAME=web-1\nMESSAGE=" + message + "\n\n")
+	}
 	frameLog := between(`{"items":[`, ",", "]}")
 	lines, rows := between("", "\n", "\n"), between("", "", "")
 	word := badEvent{"lines of a word", []byte("j_123"), []byte("{}")}
@@ -182,6 +185,11 @@ func costDoors() []costDoor {
 		{"syslog", "syslog", "", lines, []byte("<11>1 2026-05-28T12:40:00.5Z web-1 payment-api 812 charge - " + costText), []badEvent{
 			{"messages too deep", []byte(`<11>{"a":` + tooDeep + `}`), []byte(`<11>{"a":` + deepest + `}`)},
 			{"messages with a long key", []byte(`<11>{"` + strings.Repeat("k", 1100) + `":1}`), []byte(`<11>{"` + strings.Repeat("k", 1000) + `":1}`)},
+			{"binary messages", []byte("<11>" + costText + "\x01\x02\xff"), []byte("<11>" + costText + "\x01\xff\xff")},
+		}},
+		{"systemd's journal", "/upload", "Content-Type: application/vnd.fdo.journal\r\n", rows, entryOf(costText), []badEvent{
+			{"binary messages", entryOf(costText + "\x01\x02\xff"), entryOf(costText + "\x01\xff\xff")},
+			{"short binary messages", []byte("MESSAGE=\x00\xff_123\n\n"), []byte("MESSAGE=\xff\xff_123\n\n")},
 		}},
 	}
 	for _, coding := range []string{"gzip", "deflate", "zstd", "snappy", "br"} {
