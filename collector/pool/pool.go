@@ -8,7 +8,7 @@
 package pool
 
 // Memory is what a value keeps between uses; unused places are nil.
-type Memory [16][]byte
+type Memory [17][]byte
 
 // A Value is what can be in a Pool: a pointer.
 type Value interface {

@@ -88,6 +88,9 @@ func (*hoarder) Begin(*normalize.Extras, netip.Addr)                        {}
 func (*hoarder) Own(attrs []byte, _ time.Time, _ *normalize.Scratch) []byte { return attrs }
 func (*hoarder) Defaults() *normalize.Defaults                              { return nil }
 func (*hoarder) Withholds() bool                                            { return false }
+func (*hoarder) Parse([]byte, *normalize.Known, *normalize.Scratch) ([]byte, bool) {
+	return nil, false
+}
 func (h *hoarder) Finish(line []byte, _ *normalize.Known, s *normalize.Scratch) ([]byte, string) {
 	if h.kept != nil {
 		h.kept[0] = 'x'

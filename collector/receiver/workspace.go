@@ -154,7 +154,9 @@ func tooMuch(most int64) *Refusal {
 func (w *workspace) Memory() pool.Memory {
 	n, b := w.norm.Memory(), w.batch.Memory()
 	m := pool.Memory{w.buf, w.answer, w.note, w.packed, b[0], b[1]}
-	copy(m[6:], n[:])
+	if copy(m[6:], n[:]) < len(n) {
+		panic("receiver: pool.Memory is too short")
+	}
 	return m
 }
 
