@@ -275,8 +275,8 @@ func (r *running) sendSyslog(t *testing.T, tenant string, address int) {
 	for i := range canaryRequests {
 		text := words(tenant, i)
 		octets := fmt.Sprintf("<14>1 2026-05-28T12:40:00Z host app 7 - [x a=\"\\\"%s\"] %s", text, text)
-		tooDeep := "<14>1 - - - - - " + strings.Repeat(`{"a":`, 100) + fmt.Sprintf("%q", text) + strings.Repeat("}", 100)
-		if _, err := fmt.Fprintf(conn, "%d %s<13>May 28 12:40:00 host tag: %s\n%d %s", len(octets), octets, text, len(tooDeep), tooDeep); err != nil {
+		binary := "<14>1 - - - - - " + text + "\x01\x02\xff"
+		if _, err := fmt.Fprintf(conn, "%d %s<13>May 28 12:40:00 host tag: %s\n%d %s", len(octets), octets, text, len(binary), binary); err != nil {
 			t.Error(err)
 		}
 	}
