@@ -1,6 +1,10 @@
 package syslog
 
 import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"io"
 	"net/netip"
 	"strings"
 	"testing"
@@ -193,5 +197,21 @@ func TestFrames(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// GELF that is packed and sent to the port of syslog is no text.
+func TestBinary(t *testing.T) {
+	var zipped, deflated bytes.Buffer
+	for _, w := range []io.WriteCloser{gzip.NewWriter(&zipped), zlib.NewWriter(&deflated)} {
+		io.WriteString(w, `{"version":"1.1","host":"web-1","short_message":"disk full","level":3}`) // to memory
+		w.Close()
+	}
+	for _, data := range []string{zipped.String(), deflated.String(), "<14>1 - h a - - - \x00\x01\xff"} {
+		c := newChunk(data)
+		Protocol{}.DecodePacket(c)
+		if b := c.Batch; b.Records != 0 || b.RejectedFor(normalize.ReasonBinary) != 1 || !strings.Contains(b.Rejected[0].Detail, "binary data") {
+			t.Errorf("%q: %+v\n%s", data, b.Rejected, b.Lines)
+		}
 	}
 }
