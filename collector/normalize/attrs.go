@@ -13,7 +13,7 @@ func (n *Normalizer) newEvent() {
 	n.names.reset()
 	n.known.Nested = n.known.Nested[:0]
 	n.dropped = false
-	n.service = jsonwalk.Span{}
+	n.service, n.ready = jsonwalk.Span{}, jsonwalk.Span{}
 	n.late.n, n.late.seen = 0, 0
 	if n.extras != nil {
 		n.beginWith(n.extras)

@@ -113,7 +113,7 @@ func (n *Normalizer) readMembers(i int, in scope, depth int) int {
 		}
 		if merges(key) && text[at] == '{' {
 			i = n.readMembers(at+1, below(key), depth+1)
-		} else if i = c.Value(text, at); i >= 0 && n.ev.fault == ok {
+		} else if i = n.value(&c, in, key, at); i >= 0 && n.ev.fault == ok {
 			n.takeMember(key, name, jsonwalk.Span{Start: at, End: i}, !c.Spaced && c.Depth <= n.limits.MaxDepth-2)
 		}
 		if i < 0 {

@@ -133,6 +133,7 @@ type Normalizer struct {
 	extras  *Extras
 	unquote []byte        // an unescaped string
 	service jsonwalk.Span // in attrs, what names the service of an event without one; empty: nothing
+	ready   jsonwalk.Span // the message in body.text whose text is all of opened; empty: there is none
 	opened  []byte        // of a payload: slots of the event around it, and its own text
 	times   times.Cache
 

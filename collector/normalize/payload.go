@@ -44,22 +44,24 @@ const (
 
 var cee = []byte("@cee:")
 
+const blanks = " \t\r\n"
+
 // formOf tells by the beginning and the end of a text, or of what is between the quotes of
 // a JSON string, whether it may be a payload, and which part of it.
 func formOf(text []byte) (form, []byte) {
-	const blanks = " \t\r\n"
-	text = bytes.TrimLeft(text, blanks)
-	if len(text) == 0 {
+	text = text[jsonwalk.SkipSpace(text, 0):]
+	if bytes.HasPrefix(text, cee) { // of syslog
+		text = text[len(cee):]
+		text = text[jsonwalk.SkipSpace(text, 0):]
+	}
+	switch {
+	case len(text) == 0:
 		return noForm, nil
-	}
-	if text[0] == '@' && bytes.HasPrefix(text, cee) { // of syslog
-		text = bytes.TrimLeft(text[len(cee):], blanks)
-	}
-	if len(text) == 0 || text[0] != '{' && !textlog.IsLogfmt(text) {
-		return noForm, nil
-	}
-	if text[0] != '{' {
+	case text[0] == '{':
+	case textlog.IsLogfmt(text):
 		return logfmtForm, text
+	default:
+		return noForm, nil
 	}
 	end := len(text)
 	for text[end-1] != '}' {
@@ -87,9 +89,26 @@ func (n *Normalizer) attempt() attempt {
 
 func (n *Normalizer) takeBack(a *attempt) {
 	n.ev, n.attrs, n.known.Nested = a.ev, n.attrs[:a.attrs], n.known.Nested[:a.nested]
-	n.late.n, n.late.seen = 0, 0
+	n.late.n, n.late.seen, n.ready = 0, 0, jsonwalk.Span{}
 	n.names.truncate(a.names)
 }
+
+// value returns the end of the value of a member. Of what looks like JSON in a message that
+// is not long it takes the text at once, for open.
+func (n *Normalizer) value(c *jsonwalk.Checker, in scope, k key, at int) (end int) {
+	text := n.body.text
+	if in == topLevel && (k == keyMsg || seconds[k].slot == keyMsg) && bytes.HasPrefix(text[at:], escapedObject) && !n.limits.Text.Closed && !n.isOpened() {
+		var exact bool
+		if n.opened, end, exact = jsonwalk.AppendChecked(n.opened[:0], text[:min(len(text), at+freeScratch/2)], at); exact {
+			n.ready = jsonwalk.Span{Start: at, End: end}
+			return end
+		}
+	}
+	return c.Value(text, at)
+}
+
+// escapedObject is how an object begins that is in a string.
+var escapedObject = []byte(`"{\"`)
 
 // openMessage opens the message of an event that was read to its end, and what is in it.
 // If it does, body.text is memory of the Normalizer.
@@ -114,9 +133,19 @@ func (n *Normalizer) open(form form, part []byte) bool {
 	n.work += uint(len(part))
 	before, sent, escapes := n.attempt(), n.body.text, n.body.escapes
 	n.ev.filled &^= 1 << keyMsg
-	n.keepSlots()
-	around, at := n.ev, len(n.opened)
-	if n.unpack(form, part) && n.readPayload(at, form, &around) && n.lineSize() <= n.limits.MaxEventBytes {
+	at, end, exact := 0, 0, true
+	if form == jsonForm && n.ready.Len() > 0 && n.ready == before.ev.slots[keyMsg] {
+		end = len(bytes.TrimRight(n.opened, blanks))
+		n.keepSlots(end)
+	} else {
+		n.keepSlots(0)
+		at = len(n.opened)
+		exact = n.unpack(form, part)
+		end = len(n.opened)
+	}
+	n.ready = jsonwalk.Span{}
+	around := n.ev
+	if exact && n.readPayload(at, end, form, &around) && n.lineSize() <= n.limits.MaxEventBytes {
 		return true
 	}
 	n.takeBack(&before)
@@ -135,21 +164,27 @@ func (n *Normalizer) addParsed(object []byte, all bool, before *attempt) {
 	if all {
 		n.ev.filled &^= 1 << keyMsg
 	}
-	n.keepSlots()
+	n.keepSlots(0)
 	around, at := n.ev, len(n.opened)
 	n.opened = append(n.opened, object...)
-	if !n.readPayload(at, parsedForm, &around) || n.lineSize() > n.limits.MaxEventBytes {
+	if !n.readPayload(at, len(n.opened), parsedForm, &around) || n.lineSize() > n.limits.MaxEventBytes {
 		n.takeBack(before)
 		n.body.text, n.body.escapes = sent, escapes
 	}
 }
 
-// keepSlots makes n.opened the text of the event's slots, unless body.text is that already.
-func (n *Normalizer) keepSlots() {
-	if len(n.opened) > 0 && len(n.body.text) > 0 && &n.opened[0] == &n.body.text[0] {
+// isOpened reports whether a payload of the event was opened: body.text is n.opened then.
+func (n *Normalizer) isOpened() bool {
+	return len(n.opened) > 0 && len(n.body.text) > 0 && &n.opened[0] == &n.body.text[0]
+}
+
+// keepSlots adds to the first bytes of n.opened the texts of the event's slots, unless they
+// are there already.
+func (n *Normalizer) keepSlots(first int) {
+	if n.isOpened() {
 		return
 	}
-	n.opened = n.opened[:0]
+	n.opened = n.opened[:first]
 	n.ev.slots[keyTime], n.ev.slots[keyLevel] = jsonwalk.Span{}, jsonwalk.Span{}
 	for m := n.ev.filled >> keyMsg << keyMsg; m != 0; m &= m - 1 {
 		slot := &n.ev.slots[bits.TrailingZeros16(m)]
@@ -166,16 +201,16 @@ func (n *Normalizer) unpack(form form, part []byte) (exact bool) {
 		return exact
 	}
 	if n.unquote, exact = jsonwalk.AppendExact(n.unquote[:0], part); exact {
-		n.opened, exact = textlog.AppendLogfmt(n.opened, bytes.TrimRight(n.unquote, " \t\r\n"))
+		n.opened, exact = textlog.AppendLogfmt(n.opened, bytes.TrimRight(n.unquote, blanks))
 	}
 	return exact
 }
 
-// readPayload reads the object that is n.opened from an offset on.
-func (n *Normalizer) readPayload(at int, form form, around *event) bool {
+// readPayload reads the object that is n.opened[at:end].
+func (n *Normalizer) readPayload(at, end int, form form, around *event) bool {
 	n.ev = event{start: around.start}
 	n.body.text, n.body.escapes = n.opened, bytes.IndexByte(n.opened, '\\') >= 0
-	if !n.readObject(at) {
+	if !n.readObject(at, end) {
 		return false
 	}
 	clash := n.ev.filled & around.filled
@@ -201,14 +236,14 @@ func (n *Normalizer) readPayload(at int, form form, around *event) bool {
 	return n.ev.fault == ok
 }
 
-// readObject reads the members of the object at an offset of body.text, to its end, as
-// those of the event. An empty one is not read.
-func (n *Normalizer) readObject(at int) bool {
+// readObject reads the members of the object body.text[at:end] as those of the event. An
+// empty one is not read.
+func (n *Normalizer) readObject(at, end int) bool {
 	text := n.body.text
-	if first := jsonwalk.SkipSpace(text, at+1); first == len(text) || text[first] == '}' {
+	if first := jsonwalk.SkipSpace(text, at+1); first >= end || text[first] == '}' {
 		return false
 	}
-	if n.readMembers(at+1, topLevel, 1) != len(text) || n.ev.fault != ok {
+	if n.readMembers(at+1, topLevel, 1) != end || n.ev.fault != ok {
 		return false
 	}
 	n.settle()
@@ -270,10 +305,10 @@ func (b *Builder) opens(line []byte) bool {
 	if form == jsonForm {
 		b.text = append(b.text, part...)
 	} else {
-		b.text, is = textlog.AppendLogfmt(b.text, bytes.TrimRight(part, " \t\r\n"))
+		b.text, is = textlog.AppendLogfmt(b.text, bytes.TrimRight(part, blanks))
 	}
 	n.body.text = b.text
-	if is && n.readObject(start) && (form == jsonForm || n.ev.isWhole()) {
+	if is && n.readObject(start, len(b.text)) && (form == jsonForm || n.ev.isWhole()) {
 		return true
 	}
 	n.takeBack(&before)

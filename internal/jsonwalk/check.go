@@ -153,6 +153,10 @@ func CheckString(b []byte, i int) (end int) {
 		if i = checkEscape(b, i); i < 0 {
 			return -1
 		}
+		var done bool
+		if i, done = checkDense(b, i); done {
+			return i
+		}
 	}
 }
 

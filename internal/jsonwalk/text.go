@@ -53,7 +53,7 @@ func AppendExact(dst, inner []byte) (text []byte, exact bool) {
 		if i+1 < len(inner) {
 			if c := escapes[inner[i+1]]; c != 0 {
 				out[at] = c
-				i, at = i+2, at+1
+				at, i = appendDense(out, at+1, inner, i+2)
 				continue
 			}
 		}
