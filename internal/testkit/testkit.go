@@ -53,6 +53,7 @@ func Strace(t testing.TB) string {
 // of a part by the calls of [Nightly] and [Rounds] in their source.
 const (
 	Engines = "engines" // peers that are large to build, fetch or start
+	Senders = "senders" // clients from registries that send to the collector, a browser among them
 	Kills   = "kills"   // long series of kills and power cuts
 	Bench   = "bench"   // programs that measure
 	Redteam = "redteam" // attacks on the collector; their tests call [Attack.Report]

@@ -39,13 +39,14 @@ type command struct {
 	line string
 }
 
-// parts are in the order in which they run. Their limits add up to 105 minutes.
+// parts are in the order in which they run. Their limits add up to 117 minutes.
 var parts = []part{
 	{"tests", 10 * time.Minute, []command{
 		{"", "scripts/setup"},
 		{"", "go run ./scripts/dev test"},
 	}},
 	{testkit.Engines, 25 * time.Minute, []command{{"", "go run ./scripts/dev test -nightly=engines"}}},
+	{testkit.Senders, 12 * time.Minute, []command{{"", "scripts/setup nightly"}, {"", "go run ./scripts/dev test -nightly=senders"}}},
 	{testkit.Kills, 12 * time.Minute, []command{{"", "go run ./scripts/dev test -nightly=kills"}}},
 	{testkit.Bench, 18 * time.Minute, slices.Concat(
 		[]command{{"", "go run ./scripts/dev test -nightly=bench"}}, programs)},
@@ -280,7 +281,7 @@ func firstLine(s string) string {
 }
 
 // partConstants are the names that tests give parts of the nightly run by.
-var partConstants = map[string]string{"testkit.Engines": testkit.Engines, "testkit.Kills": testkit.Kills, "testkit.Bench": testkit.Bench, "testkit.Redteam": testkit.Redteam}
+var partConstants = map[string]string{"testkit.Engines": testkit.Engines, "testkit.Senders": testkit.Senders, "testkit.Kills": testkit.Kills, "testkit.Bench": testkit.Bench, "testkit.Redteam": testkit.Redteam}
 
 // nightlyRuns returns the runs of the tests that are in a part of the nightly run.
 func nightlyRuns(dirs []string, name string, flags []string) (runs []testRun, err error) {

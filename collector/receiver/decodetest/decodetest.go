@@ -158,7 +158,13 @@ func Requests(t testing.TB, file string) (list []*http.Request) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for r := bufio.NewReader(bytes.NewReader(b)); ; {
+	return ReadRequests(t, b)
+}
+
+// ReadRequests is Requests for the contents of a file.
+func ReadRequests(t testing.TB, recorded []byte) (list []*http.Request) {
+	t.Helper()
+	for r := bufio.NewReader(bytes.NewReader(recorded)); ; {
 		req, err := http.ReadRequest(r)
 		if err == io.EOF {
 			return list

@@ -85,24 +85,34 @@ func certificate(t *testing.T) (cert, key string, roots *x509.CertPool) {
 	return cert, key, roots
 }
 
-// recorder is in front of a server and keeps what passes: streams as they are,
-// datagrams each behind the number of its octets.
+// recorder is in front of a server and keeps what passes: streams as they are, one after
+// the other, datagrams each behind the number of its octets.
 type recorder struct {
 	addr string
 	mu   sync.Mutex
-	sent bytes.Buffer // guarded by mu
+	sent []*bytes.Buffer // guarded by mu; of each connection, or of all datagrams
 }
 
-func (r *recorder) keep(format string, args ...any) {
+// begin begins a connection, whose bytes keep keeps.
+func (r *recorder) begin() (keep func(format string, args ...any)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintf(&r.sent, format, args...)
+	sent := new(bytes.Buffer)
+	r.sent = append(r.sent, sent)
+	return func(format string, args ...any) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		fmt.Fprintf(sent, format, args...)
+	}
 }
 
-func (r *recorder) bytes() []byte {
+func (r *recorder) bytes() (all []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return bytes.Clone(r.sent.Bytes())
+	for _, sent := range r.sent {
+		all = append(all, sent.Bytes()...)
+	}
+	return all
 }
 
 func record(t *testing.T, network, to string) *recorder {
@@ -120,13 +130,13 @@ func record(t *testing.T, network, to string) *recorder {
 		t.Cleanup(func() { in.Close(); out.Close() })
 		r.addr = in.LocalAddr().String()
 		go func() {
-			buf := make([]byte, 1<<16)
+			keep, buf := r.begin(), make([]byte, 1<<16)
 			for {
 				n, _, err := in.ReadFrom(buf)
 				if err != nil {
 					return
 				}
-				r.keep("%d %s", n, buf[:n])
+				keep("%d %s", n, buf[:n])
 				out.Write(buf[:n])
 			}
 		}()
@@ -173,10 +183,11 @@ func (r *recorder) streams(t *testing.T, ln net.Listener, dial func() (net.Conn,
 					return
 				}
 				defer out.Close()
-				buf := make([]byte, 1<<16)
+				go io.Copy(in, out) // answers
+				keep, buf := r.begin(), make([]byte, 1<<16)
 				for {
 					n, err := in.Read(buf)
-					r.keep("%s", buf[:n])
+					keep("%s", buf[:n])
 					out.Write(buf[:n])
 					if err != nil {
 						return
