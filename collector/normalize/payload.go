@@ -39,6 +39,7 @@ const (
 	noForm form = iota
 	jsonForm
 	logfmtForm
+	criForm    // what a container runtime has put before one of these
 	parsedForm // by a configuration
 )
 
@@ -48,11 +49,10 @@ const blanks = " \t\r\n"
 
 // formOf tells by the beginning and the end of a text, or of what is between the quotes of
 // a JSON string, whether it may be a payload, and which part of it.
-func formOf(text []byte) (form, []byte) {
-	text = text[jsonwalk.SkipSpace(text, 0):]
+func formOf(text []byte, escaped bool) (form, []byte) {
+	text = trimBlanks(text, escaped)
 	if bytes.HasPrefix(text, cee) { // of syslog
-		text = text[len(cee):]
-		text = text[jsonwalk.SkipSpace(text, 0):]
+		text = trimBlanks(text[len(cee):], escaped)
 	}
 	switch {
 	case len(text) == 0:
@@ -60,6 +60,11 @@ func formOf(text []byte) (form, []byte) {
 	case text[0] == '{':
 	case textlog.IsLogfmt(text):
 		return logfmtForm, text
+	case textlog.CRI(text) > 0:
+		if form, _ := formOf(text[textlog.CRI(text):], escaped); form != noForm {
+			return criForm, text
+		}
+		return noForm, nil
 	default:
 		return noForm, nil
 	}
@@ -68,7 +73,7 @@ func formOf(text []byte) (form, []byte) {
 		switch c := text[end-1]; {
 		case jsonwalk.IsSpace(c):
 			end--
-		case end > 2 && text[end-2] == '\\' && (c == 'n' || c == 'r' || c == 't'): // in a JSON string
+		case escaped && end > 2 && text[end-2] == '\\' && isBlankEscape(c):
 			end -= 2
 		default:
 			return noForm, nil
@@ -76,6 +81,23 @@ func formOf(text []byte) (form, []byte) {
 	}
 	return jsonForm, text[:end]
 }
+
+// trimBlanks takes white space off the beginning of a text, and escapes of it.
+func trimBlanks(text []byte, escaped bool) []byte {
+	for i := 0; ; {
+		switch {
+		case i < len(text) && jsonwalk.IsSpace(text[i]):
+			i++
+		case escaped && i+1 < len(text) && text[i] == '\\' && isBlankEscape(text[i+1]):
+			i += 2
+		default:
+			return text[i:]
+		}
+	}
+}
+
+// isBlankEscape reports whether c is white space after a backslash.
+func isBlankEscape(c byte) bool { return c == 'n' || c == 'r' || c == 't' }
 
 // attempt is what is needed to take back what was read of a payload.
 type attempt struct {
@@ -118,7 +140,7 @@ func (n *Normalizer) openMessage() {
 		if raw[0] != '"' {
 			return
 		}
-		form, part := formOf(raw[1 : len(raw)-1])
+		form, part := formOf(raw[1:len(raw)-1], true)
 		if form == noForm || !n.open(form, part) {
 			return
 		}
@@ -196,9 +218,17 @@ func (n *Normalizer) keepSlots(first int) {
 
 // unpack appends a payload, a part of a JSON string, to n.opened as an object.
 func (n *Normalizer) unpack(form form, part []byte) (exact bool) {
-	if form == jsonForm {
+	switch form {
+	case jsonForm:
 		n.opened, exact = jsonwalk.AppendExact(n.opened, part)
 		return exact
+	case criForm:
+		at := textlog.CRI(part)
+		time, stream := bytes.IndexByte(part, ' '), len("stdout")
+		n.opened = append(append(n.opened, `{"time":"`...), part[:time]...)
+		n.opened = append(append(n.opened, `","stream":"`...), part[time+1:time+1+stream]...)
+		n.opened = append(append(append(n.opened, `","log":"`...), part[at:]...), `"}`...)
+		return true
 	}
 	if n.unquote, exact = jsonwalk.AppendExact(n.unquote[:0], part); exact {
 		n.opened, exact = textlog.AppendLogfmt(n.opened, bytes.TrimRight(n.unquote, blanks))
@@ -295,8 +325,8 @@ func (b *Builder) Message(line []byte) {
 // opens opens a line, if it is a payload.
 func (b *Builder) opens(line []byte) bool {
 	n := b.n
-	form, part := formOf(line)
-	if form == noForm || n.limits.Text.Closed || n.ev.fault != ok || !utf8.Valid(part) ||
+	form, part := formOf(line, false)
+	if form == noForm || form == criForm || n.limits.Text.Closed || n.ev.fault != ok || !utf8.Valid(part) ||
 		len(part) > spaced*n.limits.MaxEventBytes || !n.roomFor(len(b.text)+len(part)) {
 		return false
 	}

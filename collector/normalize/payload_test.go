@@ -102,6 +102,11 @@ func TestPayload(t *testing.T) {
 		{`{"time":1779972000,"message":"{\"level\":\"warn\",\"user\":7}"}`, at + `"level":"WARN","attrs":{"user":7}}`},
 		// in each other
 		{`{"log":"{\"log\":\"{\\\"level\\\":\\\"error\\\",\\\"msg\\\":\\\"x\\\"}\\n\",\"stream\":\"stderr\"}"}`, now + `"level":"ERROR","msg":"x","attrs":{"stream":"stderr"}}`},
+		// a container runtime's lines
+		{`{"log":"2026-05-28T12:40:00.0Z stderr F {\"level\":\"error\",\"msg\":\"x\"}\n"}`, at + `"level":"ERROR","msg":"x","attrs":{"stream":"stderr"}}`},
+		{`{"time":1779972001,"msg":"2026-05-28T12:40:00Z stdout F level=error msg=x"}`, at + `"level":"ERROR","msg":"x","attrs":{"stream":"stdout","time":"2026-05-28T12:40:01.000000000Z"}}`},
+		{`{"msg":"2026-05-28T12:40:00Z stdout F text"}`, at + `"level":"INFO","msg":"2026-05-28T12:40:00Z stdout F text"}`},
+		{`{"msg":"2026-05-28T12:40:00Z stdout P {\"a\":1}"}`, at + `"level":"INFO","msg":"2026-05-28T12:40:00Z stdout P {\"a\":1}"}`},
 		// logfmt
 		{`{"log":"level=error ts=2026-05-28T12:40:00Z msg=\"not \\\"found\\\"\" status=404 took=1.5 id=007 e=1e5 ok=true path=C:\\x empty= @x=-1"}`,
 			at + `"level":"ERROR","msg":"not \"found\"","attrs":{"status":404,"took":1.5,"id":"007","e":"1e5","ok":true,"path":"C:\\x","empty":"","@x":-1}}`},
@@ -115,6 +120,17 @@ func TestPayload(t *testing.T) {
 		`level=error, msg=x`, `"level"=error msg=x`, `=error msg=x`, `9=error msg=x`, `a==b`, `x = 1`,
 	} {
 		lines = append(lines, struct{ in, want string }{`{"msg":` + inQuotes(text) + `}`, now + `"level":"INFO","msg":` + inQuotes(text) + `}`})
+	}
+	b, build := new(Batch), New(Limits{})
+	for _, text := range []string{`{"a":1}\n`, `\n{"a":1}`} { // which are no escapes
+		e := build.Build(b, received)
+		e.Begin()
+		e.Message([]byte(text))
+		e.End()
+		e.Done()
+		if want := now + `"level":"INFO","msg":` + inQuotes(text) + "}\n"; !strings.HasSuffix(string(b.Lines), want) {
+			t.Errorf("%s became %s", text, b.Lines)
+		}
 	}
 	lines = append(lines, struct{ in, want string }{`{"msg":"{\"a\":\"\ud800\"}"}`, now + `"level":"INFO","msg":"{\"a\":\"\ud800\"}"}`})
 	for _, c := range lines {

@@ -76,7 +76,7 @@ func TestTextOfForms(t *testing.T) {
 		build.End()
 		build.Done()
 		var got, built map[string]any
-		form, _ := formOf([]byte(text))
+		form, _ := formOf([]byte(text), false)
 		if err := json.Unmarshal([]byte(read), &got); err != nil || got["msg"] != text && form == noForm {
 			t.Errorf("%q became %s", text, read)
 		}

@@ -298,6 +298,17 @@ func (p *parser) php() bool {
 	return found && len(phrase) < 32 && use == levels.Word && p.setLevel(level)
 }
 
+// CRI returns where what a container has written begins in a line that its runtime has put
+// a time, the stream and the tag of a whole line before; 0: the line is none.
+func CRI(line []byte) int {
+	time, rest, _ := bytes.Cut(line, blank)
+	stream, rest, _ := bytes.Cut(rest, blank)
+	if string(stream) != "stdout" && string(stream) != "stderr" || len(rest) < len("F x") || rest[0] != 'F' || rest[1] != ' ' || !times.IsCalendar(time) {
+		return 0
+	}
+	return len(line) - len(rest) + len("F ")
+}
+
 // cri reads the level of the line that a container has written, after its stream and tag.
 func (p *parser) cri(at int) bool {
 	const tag = " F "
