@@ -49,7 +49,7 @@ func FuzzLines(f *testing.F) {
 				if bytes.Count(l.Event, newline) > 0 && len(l.Event) > n.MostJoined() {
 					t.Fatalf("%d bytes are joined", len(l.Event))
 				}
-				got = append(got, bytes.Split(l.Event, newline)...)
+				got = append(got, bytes.Split(append(bytes.Clone(l.Event), '\r'), newline)...)
 			}
 			want = bytes.Split(text, newline)
 			for _, list := range []*[][]byte{&got, &want} {
