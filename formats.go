@@ -53,7 +53,7 @@ type Logfmt struct {
 	Time     TimeFormat     // of the record and of time attributes
 	Location *time.Location // default: UTC
 	Duration DurationFormat
-	Errors   ErrorFormat // with ErrorDetail: error, error.type, error.chain.0, error.chain.0.type and so on, error.stack
+	Errors   ErrorFormat // with ErrorDetail: error, error.type, error.causes.0, error.causes.0.type and so on, error.stack
 	Bytes    BytesFormat // default: as text
 
 	// Layout is as in [JSON], with one difference: attributes have no prefix unless
@@ -144,11 +144,11 @@ type ErrorFormat int
 const (
 	// ErrorText is the error's text.
 	ErrorText ErrorFormat = iota
-	// ErrorDetail is an object. msg and type are those of the error. chain lists the
+	// ErrorDetail is an object. type and message are those of the error. causes lists the
 	// errors that it wraps in the same form, outermost first. errors lists those that
-	// it, or one of its chain, joins. At most 16 wrapped errors are written. stack is
+	// it, or one of its causes, joins. At most 16 wrapped errors are written. stack is
 	// there if the error, or one that it wraps, has a method Callers() []uintptr or
-	// the StackTrace method of github.com/pkg/errors. Each msg is the result of
+	// the StackTrace method of github.com/pkg/errors. Each message is the result of
 	// Error, also of a wrapped error that is a LogValuer; with Options.Redact it is
 	// that of LogValue.
 	ErrorDetail

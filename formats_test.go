@@ -289,7 +289,7 @@ func (e selfWrapping) Unwrap() error { return e }
 func TestErrorDetail(t *testing.T) {
 	l, b := newTestLogger(t, JSON{Errors: ErrorDetail})
 	l.Error(t.Context(), "m", slog.Any("error", fmt.Errorf("open: %w", &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist})))
-	if got, want := oneLine(t, b), `{"level":"ERROR","msg":"m","error":{"msg":"open: open x: file does not exist","type":"*fmt.wrapError","chain":[{"msg":"open x: file does not exist","type":"*fs.PathError"},{"msg":"file does not exist","type":"*errors.errorString"}]}}`; got != want {
+	if got, want := oneLine(t, b), `{"level":"ERROR","msg":"m","error":{"type":"*fmt.wrapError","message":"open: open x: file does not exist","causes":[{"type":"*fs.PathError","message":"open x: file does not exist"},{"type":"*errors.errorString","message":"file does not exist"}]}}`; got != want {
 		t.Errorf(" got %s\nwant %s", got, want)
 	}
 	l.Error(t.Context(), "m", slog.Any("e", errors.Join(io.EOF, loudError{})))
@@ -297,7 +297,7 @@ func TestErrorDetail(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	l.Error(t.Context(), "m", slog.Any("e", selfWrapping{}))
-	if got := oneLine(t, b); strings.Count(got, `"msg":"self"`) != 16+1 {
+	if got := oneLine(t, b); strings.Count(got, `"message":"self"`) != 16+1 {
 		t.Errorf("a cyclic chain: %s", got)
 	}
 	pcs := make([]uintptr, 1)

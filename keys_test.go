@@ -184,7 +184,7 @@ func TestKeysAtTheTop(t *testing.T) {
 func TestKeysOfErrors(t *testing.T) {
 	l, b := newTestLogger(t, Logfmt{Layout: "msg error attrs", Errors: ErrorDetail})
 	wrapped := fmt.Errorf("a: %w", io.EOF)
-	const slot = `msg=m error="a: EOF" error.type=*fmt.wrapError error.chain.0=EOF error.chain.0.type=*errors.errorString`
+	const slot = `msg=m error="a: EOF" error.type=*fmt.wrapError error.causes.0=EOF error.causes.0.type=*errors.errorString`
 	for _, c := range []struct {
 		log  func()
 		want string
@@ -192,7 +192,7 @@ func TestKeysOfErrors(t *testing.T) {
 		{func() { l.Info(t.Context(), "m", slog.Any("error", wrapped), slog.String("error.type", "x")) }, slot + " attrs.error.type=x"},
 		{func() { l.With(slog.Any("error", wrapped)).Info(t.Context(), "m", slog.String("error.type", "x")) }, slot + " attrs.error.type=x"},
 		{func() { l.With(slog.String("error.type", "x")).Info(t.Context(), "m", slog.Any("error", wrapped)) }, slot + " attrs.error.type=x"},
-		{func() { l.Info(t.Context(), "m", slog.Any("e", wrapped), slog.String("e.type", "x")) }, `msg=m e="a: EOF" e.chain.0=EOF e.chain.0.type=*errors.errorString e.type=x`},
+		{func() { l.Info(t.Context(), "m", slog.Any("e", wrapped), slog.String("e.type", "x")) }, `msg=m e="a: EOF" e.causes.0=EOF e.causes.0.type=*errors.errorString e.type=x`},
 		{func() { l.With(slog.String("e.type", "x")).Info(t.Context(), "m", slog.Any("e", io.EOF)) }, `msg=m e=EOF e.type=*errors.errorString`},
 	} {
 		b.Reset()

@@ -368,9 +368,9 @@ func TestRedactedLogValuers(t *testing.T) {
 	var b bytes.Buffer
 	l := mustNew(t, Options{Outputs: []Output{{Writer: &b, Encoder: JSON{Errors: ErrorDetail, Layout: "attrs:"}}}, Redact: &Redaction{Keys: []string{"password"}}})
 	l.Info(t.Context(), "m", slog.Any("k", wrapped), slog.Any("h", fmt.Errorf("h: %w", hidingError{io.EOF})), slog.Any("g", fmt.Errorf("g: %w", groupError{})), slog.Any("list", []error{wrapped, fmt.Errorf("%w %w", anError, errorValuer{asValuer{"L"}, asError{"CLEAR2"}})}))
-	const want = `{"k":{"msg":"w: v: l","type":"*fmt.wrapError","chain":[{"msg":"v: l","type":"*fmt.wrapError"},{"msg":"l","type":"*rollway.errorValuer"}]},` +
-		`"h":{"msg":"h: hidden","type":"*fmt.wrapError","chain":[{"msg":"hidden","type":"rollway.hidingError"}]},` +
-		`"g":{"msg":"g: {\"id\":1,\"password\":\"[REDACTED]\"}","type":"*fmt.wrapError","chain":[{"msg":"{\"id\":1,\"password\":\"[REDACTED]\"}","type":"rollway.groupError"}]},` +
+	const want = `{"k":{"type":"*fmt.wrapError","message":"w: v: l","causes":[{"type":"*fmt.wrapError","message":"v: l"},{"type":"*rollway.errorValuer","message":"l"}]},` +
+		`"h":{"type":"*fmt.wrapError","message":"h: hidden","causes":[{"type":"rollway.hidingError","message":"hidden"}]},` +
+		`"g":{"type":"*fmt.wrapError","message":"g: {\"id\":1,\"password\":\"[REDACTED]\"}","causes":[{"type":"rollway.groupError","message":"{\"id\":1,\"password\":\"[REDACTED]\"}"}]},` +
 		`"list":["w: v: l","l L"]}` + "\n"
 	if got := b.String(); got != want {
 		t.Errorf(" got %swant %s", got, want)

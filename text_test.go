@@ -85,7 +85,7 @@ func TestTextErrorDetail(t *testing.T) {
 	l.Error(t.Context(), "m", slog.Any("error", err), slog.Any("cause", io.EOF))
 	l.With(slog.Any("error", io.EOF)).WithGroup("g").Error(t.Context(), "m", slog.Any("e", errors.Join(io.EOF, loudError{})))
 	l.Error(t.Context(), "m", slog.Any("error", io.EOF), slog.Any("error", io.ErrUnexpectedEOF))
-	if got, want := b.String(), `msg=m error="open: open x: file does not exist" error.type=*fmt.wrapError error.chain.0="open x: file does not exist" error.chain.0.type=*fs.PathError error.chain.1="file does not exist" error.chain.1.type=*errors.errorString cause=EOF cause.type=*errors.errorString
+	if got, want := b.String(), `msg=m error="open: open x: file does not exist" error.type=*fmt.wrapError error.causes.0="open x: file does not exist" error.causes.0.type=*fs.PathError error.causes.1="file does not exist" error.causes.1.type=*errors.errorString cause=EOF cause.type=*errors.errorString
 msg=m error=EOF error.type=*errors.errorString g.e="!PANIC: no text today" g.e.type=*errors.joinError g.e.errors.0=EOF g.e.errors.0.type=*errors.errorString g.e.errors.1="!PANIC: no text today" g.e.errors.1.type=rollway.loudError
 msg=m error="unexpected EOF" error.type=*errors.errorString
 `; got != want {
@@ -146,22 +146,22 @@ func TestErrorTree(t *testing.T) {
 		err  error
 		want string
 	}{
-		{JSON{Layout: "error", Errors: ErrorDetail}, join, `{"error":{"msg":"EOF\nread: multiple Read calls return no data or error","type":"*errors.joinError","errors":[` +
-			`{"msg":"EOF","type":"*errors.errorString"},` +
-			`{"msg":"read: multiple Read calls return no data or error","type":"*fmt.wrapError","chain":[{"msg":"multiple Read calls return no data or error","type":"*errors.errorString"}]}]}}`},
-		{JSON{Layout: "error", Errors: ErrorDetail}, tree, `{"error":{"msg":"all: EOF\nread: multiple Read calls return no data or error and short write","type":"*fmt.wrapError","chain":[` +
-			`{"msg":"EOF\nread: multiple Read calls return no data or error and short write","type":"*fmt.wrapErrors","errors":[` +
-			`{"msg":"EOF\nread: multiple Read calls return no data or error","type":"*errors.joinError","errors":[` +
-			`{"msg":"EOF","type":"*errors.errorString"},` +
-			`{"msg":"read: multiple Read calls return no data or error","type":"*fmt.wrapError","chain":[{"msg":"multiple Read calls return no data or error","type":"*errors.errorString"}]}]},` +
-			`{"msg":"short write","type":"*errors.joinError","chain":[{"msg":"short write","type":"*errors.errorString"}]}]}]}}`},
+		{JSON{Layout: "error", Errors: ErrorDetail}, join, `{"error":{"type":"*errors.joinError","message":"EOF\nread: multiple Read calls return no data or error","errors":[` +
+			`{"type":"*errors.errorString","message":"EOF"},` +
+			`{"type":"*fmt.wrapError","message":"read: multiple Read calls return no data or error","causes":[{"type":"*errors.errorString","message":"multiple Read calls return no data or error"}]}]}}`},
+		{JSON{Layout: "error", Errors: ErrorDetail}, tree, `{"error":{"type":"*fmt.wrapError","message":"all: EOF\nread: multiple Read calls return no data or error and short write","causes":[` +
+			`{"type":"*fmt.wrapErrors","message":"EOF\nread: multiple Read calls return no data or error and short write","errors":[` +
+			`{"type":"*errors.joinError","message":"EOF\nread: multiple Read calls return no data or error","errors":[` +
+			`{"type":"*errors.errorString","message":"EOF"},` +
+			`{"type":"*fmt.wrapError","message":"read: multiple Read calls return no data or error","causes":[{"type":"*errors.errorString","message":"multiple Read calls return no data or error"}]}]},` +
+			`{"type":"*errors.joinError","message":"short write","causes":[{"type":"*errors.errorString","message":"short write"}]}]}]}}`},
 		{Logfmt{Layout: "attrs", Errors: ErrorDetail}, tree, `e="all: EOF\nread: multiple Read calls return no data or error and short write" e.type=*fmt.wrapError ` +
-			`e.chain.0="EOF\nread: multiple Read calls return no data or error and short write" e.chain.0.type=*fmt.wrapErrors ` +
-			`e.chain.0.errors.0="EOF\nread: multiple Read calls return no data or error" e.chain.0.errors.0.type=*errors.joinError ` +
-			`e.chain.0.errors.0.errors.0=EOF e.chain.0.errors.0.errors.0.type=*errors.errorString ` +
-			`e.chain.0.errors.0.errors.1="read: multiple Read calls return no data or error" e.chain.0.errors.0.errors.1.type=*fmt.wrapError ` +
-			`e.chain.0.errors.0.errors.1.chain.0="multiple Read calls return no data or error" e.chain.0.errors.0.errors.1.chain.0.type=*errors.errorString ` +
-			`e.chain.0.errors.1="short write" e.chain.0.errors.1.type=*errors.joinError e.chain.0.errors.1.chain.0="short write" e.chain.0.errors.1.chain.0.type=*errors.errorString`},
+			`e.causes.0="EOF\nread: multiple Read calls return no data or error and short write" e.causes.0.type=*fmt.wrapErrors ` +
+			`e.causes.0.errors.0="EOF\nread: multiple Read calls return no data or error" e.causes.0.errors.0.type=*errors.joinError ` +
+			`e.causes.0.errors.0.errors.0=EOF e.causes.0.errors.0.errors.0.type=*errors.errorString ` +
+			`e.causes.0.errors.0.errors.1="read: multiple Read calls return no data or error" e.causes.0.errors.0.errors.1.type=*fmt.wrapError ` +
+			`e.causes.0.errors.0.errors.1.causes.0="multiple Read calls return no data or error" e.causes.0.errors.0.errors.1.causes.0.type=*errors.errorString ` +
+			`e.causes.0.errors.1="short write" e.causes.0.errors.1.type=*errors.joinError e.causes.0.errors.1.causes.0="short write" e.causes.0.errors.1.causes.0.type=*errors.errorString`},
 		{Console{Layout: "attrs", Errors: ErrorDetail}, tree, `e="all: EOF\nread: multiple Read calls return no data or error and short write"
     e          *fmt.wrapError
     caused by  *fmt.wrapErrors: EOF\nread: multiple Read calls return no data or error and short write

@@ -106,6 +106,10 @@ func (c *Collector) receiveOptions() receiver.Options {
 	if err != nil { // it was checked
 		zone = time.UTC
 	}
+	keys, err := c.config.Normalize.Keys()
+	if err != nil { // it was checked, too
+		keys = nil
+	}
 	o := receiver.Options{
 		Admission: c.admission,
 		Limits: normalize.Limits{
@@ -118,6 +122,8 @@ func (c *Collector) receiveOptions() receiver.Options {
 			MaxFuture:     orNever(limits.MaxFuture),
 			MaxPast:       orNever(limits.MaxPast),
 			Text:          normalize.Text{Closed: c.config.Normalize.Payloads == "off", Apart: c.config.Normalize.Join == "off", Off: c.config.Normalize.Text == "off", Zone: zone},
+			Keys:          keys,
+			NoFingerprint: c.config.Normalize.Fingerprint == "off",
 		},
 		MaxBody:      int64(limits.MaxBody),
 		MaxUnpacked:  int64(limits.MaxUnpacked),

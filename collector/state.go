@@ -48,7 +48,11 @@ func loadState(cfg config.Config, ids *ulid.Source) (*state, error) {
 	if err != nil {
 		host = "unknown"
 	}
-	if s.program, err = enrich.Compile(cfg.Enrich, cfg.Rules, cfg.Normalize.Parse, enrich.Environment{Host: host, IDs: ids, Tenants: s.tokens != nil}); err != nil {
+	names, err := cfg.Normalize.Keys()
+	if err != nil {
+		return nil, err
+	}
+	if s.program, err = enrich.Compile(cfg.Enrich, cfg.Rules, cfg.Normalize.Parse, enrich.Environment{Host: host, IDs: ids, Tenants: s.tokens != nil, Names: names}); err != nil {
 		return nil, err
 	}
 	s.policy.Admit, s.policy.Client, s.policy.Page = s.admit, s.proxies.Client, s.tokens.ListsOrigin

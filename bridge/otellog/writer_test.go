@@ -62,7 +62,7 @@ func TestWriter(t *testing.T) {
 	if got["exception.message"] != "charge: declined" || got["exception.type"] != "*fmt.wrapError" || r.InstrumentationScope().Name != "db" || r.TraceID().IsValid() {
 		t.Errorf("error: %v of %v", got, r.InstrumentationScope())
 	}
-	if chain, _ := got["error"].(map[string]any); chain["chain"] == nil {
+	if chain, _ := got["error"].(map[string]any); chain["causes"] == nil {
 		t.Errorf("the chain is lost: %v", got)
 	}
 }
@@ -114,7 +114,7 @@ func TestWriterLines(t *testing.T) {
 }
 
 func FuzzWriter(f *testing.F) {
-	f.Add([]byte(`{"time":"2026-05-28T12:40:00.123456789Z","level":"INFO","msg":"m","error":{"msg":"a","type":"b"},"attrs":{"a":[1,{"b":null}]}}`))
+	f.Add([]byte(`{"time":"2026-05-28T12:40:00.123456789Z","level":"INFO","msg":"m","error":{"type":"b","message":"a"},"attrs":{"a":[1,{"b":null}]}}`))
 	f.Add([]byte(`{"source":":","trace_id":"` + traceID + `","span_id":"` + spanID + `"}`))
 	f.Add([]byte("{\"a\":1}\n{\"b\":\xff}\n"))
 	f.Add([]byte(strings.Repeat(`{"a":`, 200)))

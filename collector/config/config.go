@@ -3,6 +3,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/rollway/rollway/collector/normalize"
 )
 
 // Config is the configuration of a collector. The zero Config is not usable; start from
@@ -97,6 +100,54 @@ type Normalize struct {
 
 	Text string `key:"text" default:"on" check:"one off on"` // time and level of plain text, from its head
 	Zone string `key:"zone" default:"UTC" check:"zone"`      // of times in text that name none: UTC, Local, or a name such as Europe/Berlin
+
+	Fingerprint string `key:"fingerprint" default:"on" check:"one off on"` // of errors, in error.fingerprint
+
+	Time         Words `key:"time"`          // names read as time besides those of docs/NAMES.md
+	Level        Words `key:"level"`         // the same for level
+	Msg          Words `key:"msg"`           // the same for msg
+	Service      Words `key:"service"`       // the same for service
+	Logger       Words `key:"logger"`        // the same for logger
+	Source       Words `key:"source"`        // the same for source
+	TraceID      Words `key:"trace_id"`      // the same for trace_id
+	SpanID       Words `key:"span_id"`       // the same for span_id
+	Error        Words `key:"error"`         // the same for error
+	ErrorType    Words `key:"error_type"`    // the same for error.type
+	ErrorMessage Words `key:"error_message"` // the same for error.message
+	ErrorStack   Words `key:"error_stack"`   // the same for error.stack
+	Host         Words `key:"host"`          // the same for the attribute host
+	Thread       Words `key:"thread"`        // and for thread
+	Method       Words `key:"method"`        // and for method
+	Path         Words `key:"path"`          // and for path
+	Query        Words `key:"query"`         // and for query
+	Status       Words `key:"status"`        // and for status
+	Remote       Words `key:"remote"`        // and for remote
+	UserAgent    Words `key:"user_agent"`    // and for user_agent
+}
+
+// Keys returns the names that events are read by. The error is of one setting.
+func (n *Normalize) Keys() (*normalize.Keys, error) {
+	added := make(map[string][]string)
+	for _, to := range normalize.Targets() {
+		added[to] = *n.words(to)
+	}
+	keys, err := normalize.NewKeys(added)
+	if bad := (*normalize.NameError)(nil); errors.As(err, &bad) {
+		return nil, &Error{Key: "normalize." + strings.ReplaceAll(bad.Slot, ".", "_"), Message: bad.Message}
+	}
+	return keys, err
+}
+
+// words is the setting of the names that are read as to.
+func (n *Normalize) words(to string) *Words {
+	key := "normalize." + strings.ReplaceAll(to, ".", "_")
+	c := Config{Normalize: *n}
+	for _, f := range fields {
+		if f.key == key {
+			return f.value(&c).Addr().Interface().(*Words)
+		}
+	}
+	panic("config: there is no " + key)
 }
 
 // Journal configures the journal.
@@ -268,6 +319,9 @@ func (c *Config) Check() error {
 		}
 	}
 	l, j, tls := c.Limits, c.Journal, c.TLS
+	if _, err := c.Normalize.Keys(); err != nil {
+		list = append(list, err.(*Error))
+	}
 	add(l.MaxEvent > l.MaxUnpacked, "limits.max_event",
 		"%v is more than limits.max_unpacked (%v): no request could carry such an event", l.MaxEvent, l.MaxUnpacked)
 	add(3*l.MaxUnpacked > l.InFlight, "limits.in_flight",

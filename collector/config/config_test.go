@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func TestSampleFileIsTheDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := Default(); got != want {
+	if want := Default(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%s differs from the defaults:\ngot  %+v\nwant %+v", path, got, want)
 	}
 	text, err := os.ReadFile(path)

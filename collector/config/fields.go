@@ -40,7 +40,7 @@ func fieldsOf(typ reflect.Type, section string, index []int) (list []field) {
 			continue
 		case kind == reflect.String:
 			f.check = checkNamed(sf.Tag.Get("check"))
-		case !f.isBlock():
+		case !f.isBlock() && !f.isWords():
 			f.setRange(sf.Tag.Get("range"))
 		}
 		list = append(list, f)
@@ -93,6 +93,8 @@ func (f field) wants() string {
 	switch {
 	case f.isBlock():
 		return "a block of YAML"
+	case f.isWords():
+		return "a list of names, as in [status, severity],"
 	case f.typ.Kind() == reflect.String:
 		return "a string in quotes"
 	}
@@ -104,12 +106,19 @@ func (f field) value(c *Config) reflect.Value { return reflect.ValueOf(c).Elem()
 // isBlock reports whether another package parses the field.
 func (f field) isBlock() bool { return f.typ == reflect.TypeFor[*Block]() }
 
+// Words is a list of words.
+type Words []string
+
+func (f field) isWords() bool { return f.typ == reflect.TypeFor[Words]() }
+
 // set gives the field of c the value of text.
 func (f field) set(c *Config, text string) error {
 	v := f.value(c)
 	switch {
 	case f.isBlock():
 		return errors.New("it is a block of a file")
+	case f.isWords():
+		v.Set(reflect.ValueOf(Words(strings.Fields(text))))
 	case f.check != nil:
 		if err := f.check(text); err != nil {
 			return err
@@ -152,6 +161,11 @@ func (f field) node(c *Config) *yaml.Node {
 		n.Kind, n.Style = yaml.MappingNode, yaml.FlowStyle
 		if f.key == "rules" {
 			n.Kind = yaml.SequenceNode
+		}
+	case f.isWords():
+		n.Kind, n.Style = yaml.SequenceNode, yaml.FlowStyle
+		for i := range v.Len() {
+			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.DoubleQuotedStyle, Value: v.Index(i).String()})
 		}
 	case f.isBlock():
 		return uncommented(v.Interface().(*Block).Node)

@@ -180,6 +180,8 @@ func (l *loader) entry(section, key string, k, v *yaml.Node) {
 		l.fail(v, key, "a section with keys below it is wanted; this is %s", describe(v))
 	case i < 0:
 		l.fail(k, "", "unknown key %s%s", key, suggestion(section, k.Value))
+	case fields[i].isWords() && v.Kind == yaml.SequenceNode:
+		l.words(fields[i], v)
 	case v.Kind != yaml.ScalarNode:
 		l.fail(v, key, "%s is wanted; this is %s", fields[i].wants(), describe(v))
 	case v.Tag == "!!null":
@@ -187,6 +189,19 @@ func (l *loader) entry(section, key string, k, v *yaml.Node) {
 	default:
 		l.value(fields[i], v)
 	}
+}
+
+// words sets a field from a list of strings.
+func (l *loader) words(f field, v *yaml.Node) {
+	var list Words
+	for _, word := range v.Content {
+		if word.Kind != yaml.ScalarNode || word.Tag != "!!str" {
+			l.fail(word, f.key, "a name in quotes is wanted; this is %s", describe(word))
+			return
+		}
+		list = append(list, word.Value)
+	}
+	f.value(l.config).Set(reflect.ValueOf(list))
 }
 
 // value sets a field from a scalar whose YAML type must fit: strings are not

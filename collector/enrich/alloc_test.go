@@ -70,8 +70,8 @@ func TestNoAllocationPerEvent(t *testing.T) {
 			builder.Done()
 		},
 	} {
-		n, b := normalize.New(normalize.Limits{}), new(normalize.Batch)
-		baseline := normalize.New(normalize.Limits{})
+		n, b := normalize.New(normalize.Limits{NoFingerprint: true}), new(normalize.Batch)
+		baseline := normalize.New(normalize.Limits{NoFingerprint: true})
 		count := func(n *normalize.Normalizer, e normalize.Enricher) uint64 {
 			return testkit.Mallocs(func() {
 				b.Reset()

@@ -22,7 +22,7 @@ var merged = []string{"metadata", "attributes", "fields", "context"}
 // newKeys returns the keys that select what text names. A value may have come
 // under another name than it has in the line, so that is one of them too; under a
 // name that is rarely read so, only if the value is secret.
-func newKeys(text string, secret bool) ([]key, error) {
+func newKeys(names *normalize.Keys, text string, secret bool) ([]key, error) {
 	if text == "" || strings.HasPrefix(text, ".") || strings.HasSuffix(text, ".") || strings.Contains(text, "***") {
 		return nil, fmt.Errorf("%q is no key: write names joined by dots, as in user.email, with * for any name and **. for any above", text)
 	}
@@ -39,15 +39,32 @@ func newKeys(text string, secret bool) ([]key, error) {
 	}
 	keys := expand(nil, low, false)
 	for _, name := range merged {
-		if first == name && dotted {
-			keys = expand(keys, rest, true)
+		if first != name || !dotted {
+			continue
+		}
+		keys = expand(keys, rest, true)
+		// An error there, and what has one name among attributes, moves.
+		inner := text[len(first)+1:]
+		outer, _, _ := strings.Cut(inner, ".")
+		if slot, _ := names.ReadAs(outer); slot != "" && (names.SlotOf(slot) == "" || slot == "error") {
+			if more, err := newKeys(names, inner, secret); err == nil {
+				keys = append(keys, more...)
+			}
 		}
 	}
 	// service.name is one name, message.text is text below message.
-	if slot, rarely := normalize.ReadAs(text); slot != "" && slot != low && slot != "time" && slot != "level" && (secret || !rarely) {
+	if slot, rarely := names.ReadAs(text); slot != "" && slot != low && slot != "time" && slot != "level" && (secret || !rarely) {
 		keys = expand(keys, slot, false)
-	} else if slot := normalize.SlotOf(first); dotted && slot != "" && slot != first {
-		keys = expand(keys, slot+"."+rest, false)
+		if slot == "error.stack" && secret { // type and message are told by it
+			keys = expand(expand(keys, "error.type", false), "error.message", false)
+		}
+	} else if slot, _ := names.ReadAs(text[:len(first)]); dotted && slot != "" {
+		if slot != first {
+			keys = expand(keys, slot+"."+rest, false)
+		}
+		if member := normalize.ErrorMember(rest); slot == "error" && member != "" && member != rest {
+			keys = expand(keys, slot+"."+member, false)
+		}
 	}
 	return keys, nil
 }

@@ -22,6 +22,8 @@ type Environment struct {
 	// Tenants tells that only tokens and addresses write the attribute normalize.Tenant:
 	// no rule changes it.
 	Tenants bool
+
+	Names *normalize.Keys // under which events are read; nil: those of the table
 }
 
 // Compile makes a Program of the configuration's blocks enrich, rules and
@@ -185,7 +187,7 @@ const maxName = 256
 // does, and reports whether it may.
 func (l *loader) attribute(k *yaml.Node, key, by string, name ...string) bool {
 	attr := append(name, k.Value)[0]
-	if slot := normalize.SlotOf(attr); slot != "" {
+	if slot := l.env.Names.SlotOf(attr); slot != "" {
 		hint := ""
 		if slot == "service" || slot == "logger" {
 			hint = "; enrich.defaults has it for events without one"

@@ -11,7 +11,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/rollway/rollway/collector/config"
-	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/internal/jsonline"
 )
@@ -186,7 +185,7 @@ func (l *loader) keys(n *yaml.Node, at string, secret bool) (keys []key) {
 			l.fail(item, at, "a key is wanted, or a list of them")
 			continue
 		}
-		more, err := newKeys(item.Value, secret)
+		more, err := newKeys(l.env.Names, item.Value, secret)
 		if err != nil {
 			l.fail(item, at, "%v", err)
 		}
@@ -227,7 +226,7 @@ func (l *loader) to(v *yaml.Node, at string, r *rule) {
 	if rest, found := strings.CutPrefix(name, "attrs."); found {
 		name = rest
 	} else {
-		r.slot = normalize.SlotOf(name)
+		r.slot = l.env.Names.SlotOf(name)
 	}
 	switch {
 	case r.slot == "time" || r.slot == "level":

@@ -113,7 +113,7 @@ func TestGlob(t *testing.T) {
 		{"a.**.c", "a.c", true}, {"a.**.c", "a.b.b.c", true}, {"a.**.c", "ac", false}, {"*a*b*", "xaybz", true}, {"*a*b*", "xbya", false},
 		{"**.x*.y", "a.xb.b.xc.y", true}, {"**x*y", "x.xay", true}, {"**.pass*", "a.b.password", true},
 	} {
-		keys, err := newKeys(tc.key, false)
+		keys, err := newKeys(nil, tc.key, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestKeysOfSecondNames(t *testing.T) {
 		{"levelname", "level", false, false}, {"datetime", "time", false, false}, {"nothing", "msg", false, false},
 	} {
 		for secret, want := range map[bool]bool{false: tc.is, true: tc.secret} {
-			keys, err := newKeys(tc.key, secret)
+			keys, err := newKeys(nil, tc.key, secret)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -75,7 +75,7 @@ rules:
 			search(name, value)
 		}
 		// What comes out is a canonical line, which would come out again.
-		n, b := normalize.New(normalize.Limits{}), new(normalize.Batch)
+		n, b := normalize.New(normalize.Limits{NoFingerprint: true}), new(normalize.Batch)
 		if n.Body(b, []byte(line), received); string(b.Lines) != line {
 			t.Fatalf("%s becomes %s%+v", line, b.Lines, b.Rejected)
 		}
@@ -123,7 +123,7 @@ rules:
 		if strings.HasPrefix(line, "rejected: ") {
 			return
 		}
-		n, b := normalize.New(normalize.Limits{}), new(normalize.Batch)
+		n, b := normalize.New(normalize.Limits{NoFingerprint: true}), new(normalize.Batch)
 		if n.Body(b, []byte(line), received); string(b.Lines) != line {
 			t.Fatalf("%s becomes %s%+v", line, b.Lines, b.Rejected)
 		}
@@ -149,7 +149,7 @@ rules:
 // What is sent decides nothing about what the next event gets.
 func TestEventsDoNotMeet(t *testing.T) {
 	p := mustCompile(t, everything)
-	n, b := normalize.New(normalize.Limits{}), new(normalize.Batch)
+	n, b := normalize.New(normalize.Limits{NoFingerprint: true}), new(normalize.Batch)
 	want := map[string]string{}
 	for _, e := range events {
 		want[e] = enriched(t, p, e)
@@ -206,7 +206,7 @@ func TestLimits(t *testing.T) {
 // A line with a syntax error takes back what was dropped in it, and no more.
 func TestDropsAreTakenBack(t *testing.T) {
 	p := mustCompile(t, "rules: [{name: a, drop: {where: a=*}}, {name: b, drop: {where: b=*}}]")
-	n, b := normalize.New(normalize.Limits{}), new(normalize.Batch)
+	n, b := normalize.New(normalize.Limits{NoFingerprint: true}), new(normalize.Batch)
 	n.SetEnricher(p, peer)
 	n.Body(b, []byte(`{"a":1}{"c":1}`+"\n"+`{"b":1}{"a":1}{"c":1}{`+"\n"+`{"b":1}`+"\n"), received)
 	if b.Records != 1 || b.RejectedTotal != 1 || b.DroppedTotal != 2 || len(b.Dropped) != 2 || b.Dropped[0].Events != 1 || b.Dropped[1].Events != 1 {
@@ -224,7 +224,7 @@ func TestDeadLettersAreWithheld(t *testing.T) {
 	b := new(normalize.Batch)
 	b.KeepDeadLetters(1 << 20)
 	b.WithholdText(p.Withholds())
-	n := normalize.New(normalize.Limits{})
+	n := normalize.New(normalize.Limits{NoFingerprint: true})
 	n.SetEnricher(p, peer)
 	n.Body(b, []byte("{\"a\":1}\n{\"password\":\"s3cr3t\n[1]\n"), received)
 	letters := b.DeadLetters()

@@ -91,7 +91,7 @@ func TestIdleRulesChangeNothing(t *testing.T) {
 			bodies += a.object(0) + "\n"
 		}
 		run := func(p *Program) (string, *normalize.Batch) {
-			n, b := normalize.New(normalize.Limits{}), new(normalize.Batch)
+			n, b := normalize.New(normalize.Limits{NoFingerprint: true}), new(normalize.Batch)
 			n.SetEnricher(enricher(p), peer)
 			n.Body(b, []byte(bodies), received)
 			return fmt.Sprintf("%s%v %v", b.Lines, b.Dropped, b.Rejected), b

@@ -102,7 +102,7 @@ func TestConditions(t *testing.T) {
 		for range 20 {
 			body := a.event()
 			run := func(p *Program) (string, *normalize.Batch) {
-				n, b := normalize.New(normalize.Limits{}), new(normalize.Batch)
+				n, b := normalize.New(normalize.Limits{NoFingerprint: true}), new(normalize.Batch)
 				n.SetEnricher(enricher(p), peer)
 				n.Body(b, []byte(body), received)
 				return fmt.Sprintf("%s%v %v", b.Lines, b.Dropped, b.Rejected), b
@@ -129,7 +129,7 @@ func TestConditions(t *testing.T) {
 func TestConditionOnWhatEachLineHas(t *testing.T) {
 	for _, where := range []string{"level=*", "time=*", "time~-", "time=2*", "level=* or a=1", "not level!=*", "b=1 or time=*"} {
 		p := mustCompile(t, fmt.Sprintf("rules: [{redact: {key: secret, where: '%s'}}]", where))
-		n, b := normalize.New(normalize.Limits{}), new(normalize.Batch)
+		n, b := normalize.New(normalize.Limits{NoFingerprint: true}), new(normalize.Batch)
 		n.SetEnricher(enricher(p), peer)
 		n.Body(b, []byte(`{"level":"warn","secret":"hunter2"}`), received)
 		if strings.Contains(string(b.Lines), "hunter2") {

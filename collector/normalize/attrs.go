@@ -15,6 +15,7 @@ func (n *Normalizer) newEvent() {
 	n.dropped = false
 	n.service, n.ready = jsonwalk.Span{}, jsonwalk.Span{}
 	n.late.n, n.late.seen = 0, 0
+	n.failure.names[0], n.failure.value = jsonwalk.Span{}, n.failure.value[:0]
 	if n.extras != nil {
 		n.beginWith(n.extras)
 	}
@@ -36,6 +37,9 @@ func (n *Normalizer) beginWith(x *Extras) {
 func (n *Normalizer) addAttr(name, value jsonwalk.Span, compact bool) reason {
 	text := n.body.text
 	raw := name.Of(text)
+	if !compact {
+		return n.addAttrAs(raw, value)
+	}
 	if !n.roomFor(len(n.attrs) + len(raw) + value.Len()) {
 		return tooLarge
 	}
@@ -43,15 +47,32 @@ func (n *Normalizer) addAttr(name, value jsonwalk.Span, compact bool) reason {
 	if fault != ok {
 		return fault
 	}
-	if len(suffix) == 0 && compact && len(n.attrs)+value.End-name.Start <= n.limits.MaxEventBytes {
+	if len(suffix) == 0 && len(n.attrs)+value.End-name.Start <= n.limits.MaxEventBytes {
 		n.attrs = append(n.attrs, text[name.Start:value.End]...)
 		n.noteNested(len(n.attrs)-value.Len(), len(n.attrs))
 		n.attrs = append(n.attrs, ',')
 		return ok
 	}
-	n.appendName(raw, suffix)
+	return n.appendAttr(raw, suffix, value)
+}
+
+// addAttrAs is addAttr under another name, a JSON string.
+func (n *Normalizer) addAttrAs(name []byte, value jsonwalk.Span) reason {
+	if !n.roomFor(len(n.attrs) + len(name) + value.Len()) {
+		return tooLarge
+	}
+	suffix, fault := n.uniqueSuffix(name, nil)
+	if fault != ok {
+		return fault
+	}
+	return n.appendAttr(name, suffix, value)
+}
+
+// appendAttr appends a member whose name is counted.
+func (n *Normalizer) appendAttr(name, suffix []byte, value jsonwalk.Span) (fault reason) {
+	n.appendName(name, suffix)
 	start := len(n.attrs)
-	n.attrs, fault = appendValue(n.attrs, value.Of(text), n.limits.MaxEventBytes, n.limits.MaxDepth-2)
+	n.attrs, fault = appendValue(n.attrs, value.Of(n.body.text), n.limits.MaxEventBytes, n.limits.MaxDepth-2)
 	n.noteNested(start, len(n.attrs))
 	n.attrs = append(n.attrs, ',')
 	return fault

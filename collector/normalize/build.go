@@ -154,7 +154,11 @@ func (b *Builder) Attr(name []byte) {
 }
 
 // Field says that the next value goes where the name says.
-func (b *Builder) Field(name []byte) { b.field(name, lookup(name)) }
+func (b *Builder) Field(name []byte) { b.field(name, b.n.keys.lookup(topLevel, name)) }
+
+// Member is Attr for a name that the sender's program has chosen: a part of an error, or what
+// has one name among attributes, goes there.
+func (b *Builder) Member(name []byte) { b.field(name, b.n.keys.below(name)) }
 
 func (b *Builder) field(name []byte, slot key) {
 	if slot == keyOther {
@@ -179,12 +183,8 @@ func (b *Builder) aim(p place, slot key, start int) {
 func (b *Builder) Name(name []byte) {
 	switch {
 	case b.level == 0 && b.merged:
-		slot := keyOther
-		if b.within == belowFields && string(name) == "message" {
-			slot = keyMsgInFields
-		}
 		b.place = nowhere
-		b.field(name, slot)
+		b.field(name, b.n.keys.lookup(b.within, name))
 	case b.level == 0:
 		panic("normalize: Builder: Name outside of an object")
 	default:
@@ -313,7 +313,8 @@ func (b *Builder) JSON(raw []byte) {
 // BeginObject begins a value of members, each a Name and a value.
 func (b *Builder) BeginObject() {
 	if b.level == 0 && !b.merged && b.place == byName && merges(b.slot) {
-		b.merged, b.within = true, below(b.slot)
+		name := b.text[b.name.Start+1 : b.name.End-1]
+		b.merged, b.within = true, scopeOf(b.slot, name)
 		b.place = nowhere
 		return
 	}

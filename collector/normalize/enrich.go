@@ -98,7 +98,7 @@ type Defaults struct {
 // false if the name is that of a slot other than service and logger, or of one
 // of these and raw is no string.
 func (d *Defaults) AddJSON(name string, raw []byte) bool {
-	switch slot := lookup([]byte(name)); {
+	switch slot := defaultKeys.find([]byte(name)).key; {
 	case slot >= keyOther: // second names are for what comes in
 		x := new(Extras)
 		x.AddJSON(name, raw)
@@ -114,7 +114,7 @@ func (d *Defaults) AddJSON(name string, raw []byte) bool {
 // Take takes the default of a name out, and returns its value as JSON; nil: it
 // has none.
 func (d *Defaults) Take(name string) (raw []byte) {
-	if slot := lookup([]byte(name)); slot < numSlots {
+	if slot := defaultKeys.find([]byte(name)).key; slot < numSlots {
 		raw, d.slots[slot] = d.slots[slot], nil
 		return raw
 	}
@@ -228,24 +228,4 @@ func (b *Batch) undrop() {
 		b.DroppedTotal--
 	}
 	b.dropLog = b.dropLog[:0]
-}
-
-// SlotOf returns the key of the canonical line whose value a member of the name
-// becomes, unless it is one of the second names; "" if there is none.
-func SlotOf(name string) string { return lookup([]byte(name)).String() }
-
-// ReadAs is SlotOf for all names that are read, also those whose value becomes a
-// slot's in some events only: rare says that in most it does not.
-func ReadAs(name string) (slot string, rare bool) {
-	k := lookup([]byte(name))
-	if name == "fields.message" {
-		k = keyMsgInFields
-	}
-	if k <= keyOther {
-		return k.String(), false
-	}
-	if seconds[k].rank == ofParts {
-		return "", false
-	}
-	return seconds[k].slot.String(), seconds[k].rank == 3
 }

@@ -112,7 +112,8 @@ func (n *Normalizer) readMembers(i int, in scope, depth int) int {
 			key = n.lookupIn(in, name.Of(text))
 		}
 		if merges(key) && text[at] == '{' {
-			i = n.readMembers(at+1, below(key), depth+1)
+			raw := name.Of(text)
+			i = n.readMembers(at+1, scopeOf(key, raw[1:len(raw)-1]), depth+1)
 		} else if i = n.value(&c, in, key, at); i >= 0 && n.ev.fault == ok {
 			n.takeMember(key, name, jsonwalk.Span{Start: at, End: i}, !c.Spaced && c.Depth <= n.limits.MaxDepth-2)
 		}

@@ -2,6 +2,10 @@ package normalize
 
 import (
 	"bytes"
+	"cmp"
+	bytesof "encoding/binary"
+	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -19,149 +23,287 @@ const (
 	keyTraceID
 	keySpanID
 	keyError
-	numSlots
+	keyErrorType // parts of the error, until the event ends
+	keyErrorMessage
+	keyErrorStack
+	numParts
 
-	keyAttrs  = numSlots     // an object there is merged into attrs
-	keyFields = numSlots + 1 // the same, except for its message
-	keyOther  = numSlots + 2 // those above it are second names
+	keyAttrs  = numParts     // an object there is merged into attrs
+	keyFields = numParts + 1 // the same, and its message is read
+	keyOther  = numParts + 2
+	keyRoot   = numParts + 3 // an object there has members that are read
+	firstRow  = numParts + 4 // this and what is above are Keys.rows
+
+	numSlots = keyErrorType
 )
 
-// Second names of slots are what some libraries write instead. They count when the
-// event is read to its end and has nothing under a first name, those of rank 3 when it
-// has none of rank 2 either; of equal rank the one that comes first. What does not
-// count is in attrs.
-const (
-	keyTrace key = keyOther + 1 + iota // objects of the Elastic Common Schema
-	keySpan
-	keyTime2
-	keyInstant
-	keyLevel2
-	keyPythonLevel  // Python's, and structlog's
-	keyMonologLevel // Monolog's
-	keyNetLevel     // .NET's
-	keySeverity     // a name, or a number of OpenTelemetry
-	keyPriority     // a name, or a number of syslog
-	keyMsg2
-	keyMsgInFields // of Rust's tracing, in an object under fields
-	keyShort       // GELF's message
-	keyMsg3
-	keyLine // Docker's, a text
-	keyService2
-	keyLogger2
-	keyName     // a logger beside Python's level
-	keyChannel  // a logger beside Monolog's level
-	keyCategory // a logger beside .NET's level
-	keyTarget   // a logger beside a message in fields
-	keyTraceID2
-	keySpanID2
-	numKeys
-)
-
-// ofParts is the rank of objects that have a slot for parts only, see takeParts.
-const ofParts = 4
-
-// seconds tells of the keys above keyOther.
-var seconds = [numKeys]struct {
-	slot   key
-	rank   uint8
-	beside key // what the event must have for it to count; 0: nothing
-}{
-	keyTrace:        {keyTraceID, ofParts, 0},
-	keySpan:         {keySpanID, ofParts, 0},
-	keyTime2:        {keyTime, 2, 0},
-	keyInstant:      {keyTime, 2, 0},
-	keyLevel2:       {keyLevel, 2, 0},
-	keyPythonLevel:  {keyLevel, 2, 0},
-	keyMonologLevel: {keyLevel, 2, 0},
-	keyNetLevel:     {keyLevel, 2, 0},
-	keySeverity:     {keyLevel, 2, 0},
-	keyPriority:     {keyLevel, 2, 0},
-	keyMsg2:         {keyMsg, 2, 0},
-	keyMsgInFields:  {keyMsg, 2, 0},
-	keyShort:        {keyMsg, 2, 0},
-	keyMsg3:         {keyMsg, 3, 0},
-	keyLine:         {keyMsg, 3, 0},
-	keyService2:     {keyService, 2, 0},
-	keyLogger2:      {keyLogger, 2, 0},
-	keyName:         {keyLogger, 3, keyPythonLevel},
-	keyChannel:      {keyLogger, 3, keyMonologLevel},
-	keyCategory:     {keyLogger, 3, keyNetLevel},
-	keyTarget:       {keyLogger, 3, keyMsgInFields},
-	keyTraceID2:     {keyTraceID, 2, 0},
-	keySpanID2:      {keySpanID, 2, 0},
+// targets are what rows lead to.
+var targets = map[string]key{
+	"time": keyTime, "level": keyLevel, "msg": keyMsg, "service": keyService, "logger": keyLogger, "source": keySource,
+	"trace_id": keyTraceID, "span_id": keySpanID, "error": keyError,
+	"error.type": keyErrorType, "error.message": keyErrorMessage, "error.stack": keyErrorStack, "members": keyAttrs,
 }
 
-// lookup returns the key of a name.
-func lookup(name []byte) key {
-	switch string(name) {
-	case "time", "timestamp", "ts", "@timestamp":
-		return keyTime
-	case "level", "severity", "lvl":
-		return keyLevel
-	case "msg", "message", "log", "body":
-		return keyMsg
-	case "service", "app", "service.name":
-		return keyService
-	case "logger":
-		return keyLogger
-	case "source":
-		return keySource
-	case "trace_id", "traceId", "trace.id":
-		return keyTraceID
-	case "span_id", "spanId", "span.id":
-		return keySpanID
-	case "error":
-		return keyError
-	case "metadata", "attributes", "context", "attrs":
-		return keyAttrs
-	case "fields":
-		return keyFields
-	case "@t", "_time", "Time", "Timestamp", "asctime", "date", "datetime", "eventTime", "event_time", "time_iso8601", "timeMillis", "__REALTIME_TIMESTAMP":
-		return keyTime2
-	case "instant":
-		return keyInstant
-	case "@l", "@level", "LEVEL", "Level", "SeverityText", "detected_level", "log.level", "logLevel", "log_level", "loglevel", "severityText", "severity_text":
-		return keyLevel2
-	case "levelname":
-		return keyPythonLevel
-	case "level_name":
-		return keyMonologLevel
-	case "LogLevel":
-		return keyNetLevel
-	case "SEVERITY", "Severity", "SeverityNumber", "severityNumber", "severity_number":
-		return keySeverity
-	case "PRIORITY":
-		return keyPriority
-	case "@m", "@message", "_msg", "MESSAGE", "Message", "RenderedMessage", "formattedMessage":
-		return keyMsg2
-	case "short_message":
-		return keyShort
-	case "@mt", "MessageTemplate", "event":
-		return keyMsg3
-	case "line":
-		return keyLine
-	case "SYSLOG_IDENTIFIER", "serviceName", "service_name":
-		return keyService2
-	case "@module", "SourceContext", "log.logger", "loggerName", "logger_name":
-		return keyLogger2
-	case "name":
-		return keyName
-	case "channel":
-		return keyChannel
-	case "Category":
-		return keyCategory
-	case "target":
-		return keyTarget
-	case "trace":
-		return keyTrace
-	case "span":
-		return keySpan
-	case "@tr", "TraceID", "TraceId", "dd.trace_id", "otelTraceID", "traceID", "traceid":
-		return keyTraceID2
-	case "@sp", "SpanID", "SpanId", "dd.span_id", "otelSpanID", "spanID", "spanid":
-		return keySpanID2
+// row is a part of the table of names.
+type row struct {
+	to     string // a slot, a part of error, or an attribute; members: of an object, to attrs
+	rank   uint8
+	form   manner
+	names  string // separated by blanks
+	beside string // of which names one must be in the event for these to count
+}
+
+// Keys are the names under which slots, and attributes of one name, are read. They do not
+// change. A nil *Keys has those of the table.
+type Keys struct {
+	cells [1 << cellBits]uint16 // hash table: index in list + 1
+	list  []named
+	rows  []reading
+	gelf  uint64 // mark of events in GELF
+
+	belowLens [256]uint64 // of names that count in merged objects: a bit per length, by the first byte
+}
+
+const cellBits = 10
+
+// named is a name that is read.
+type named struct {
+	ends [2]uint64 // of the name
+	name string
+	key  key
+	root bool // an object there has members that are read
+}
+
+// reading is a row that is no first one.
+type reading struct {
+	slot   key
+	attr   []byte // the attribute's name as JSON; nil: it is for a slot
+	rank   uint8
+	form   manner
+	below  bool   // names count in merged objects too
+	mark   uint64 // bit that tells that the event has such a name
+	beside uint64 // marks of which it must have one; 0: none
+}
+
+var defaultKeys = func() *Keys {
+	k, err := NewKeys(nil)
+	if err != nil {
+		panic(err)
+	}
+	return k
+}()
+
+// A NameError says that the configuration names something that cannot be read so.
+type NameError struct{ Slot, Message string }
+
+func (e *NameError) Error() string { return e.Slot + ": " + e.Message }
+
+// NewKeys returns the table with names added, by what they are read as: one of Targets.
+func NewKeys(added map[string][]string) (*Keys, error) {
+	k := new(Keys)
+	rows := slices.Clone(names)
+	for _, to := range Targets() {
+		list := added[to]
+		if len(list) > maxAdded {
+			return nil, &NameError{to, fmt.Sprintf("%d names; at most %d can be added", len(list), maxAdded)}
+		}
+		for _, name := range list {
+			if wrong := checkName(name, to, rows); wrong != "" {
+				return nil, &NameError{to, wrong}
+			}
+			r := row{to: to, rank: configured, names: name}
+			switch to {
+			case "error":
+				r.form = asError
+			case "level": // HTTP's status is none
+				r.form = asText
+			}
+			rows = append(rows, r)
+		}
+	}
+	k.gelf = 1
+	marks := map[string]uint64{"short_message": k.gelf} // by name
+	for _, r := range rows {
+		for name := range strings.FieldsSeq(r.beside) {
+			if marks[name] == 0 {
+				marks[name] = 1 << len(marks)
+			}
+		}
+	}
+	for _, r := range rows {
+		k.add(&r, marks)
+	}
+	k.belowLens['e'] |= 1 << len("error")
+	return k, nil
+}
+
+// Targets are what names may be added for, in the order of the table.
+func Targets() (list []string) {
+	for _, r := range names {
+		if r.to != "" && r.to != "members" && !slices.Contains(list, r.to) {
+			list = append(list, r.to)
+		}
+	}
+	return list
+}
+
+// checkName returns what is wrong with a name that is to be read as to, or "".
+func checkName(name, to string, rows []row) string {
+	if name == "" || len(name) > maxName || strings.ContainsAny(name, " \t\r\n\"\\") {
+		return fmt.Sprintf("%q is no name of a member: write 1 to %d bytes without blanks, quotes and backslashes", name, maxName)
+	}
+	for _, r := range rows {
+		if r.beside == "" && slices.Contains(strings.Fields(r.names), name) || name == to {
+			return fmt.Sprintf("%q is read as %s already: remove it", name, cmp.Or(r.to, to))
+		}
+	}
+	return ""
+}
+
+const (
+	maxName  = 64 // bytes of a name that is read
+	maxAdded = 8  // names for one target
+)
+
+// add adds the names of a row. marks are bits of names that others must be beside.
+func (k *Keys) add(r *row, marks map[string]uint64) {
+	slot, isSlot := targets[r.to]
+	if r.rank == first {
+		for name := range strings.FieldsSeq(r.names) {
+			if name == "fields" {
+				slot = keyFields
+			}
+			k.put(name, slot, false)
+		}
+		return
+	}
+	s := reading{slot: keyOther, rank: r.rank, form: r.form}
+	switch {
+	case isSlot:
+		s.slot = slot
+		s.below = slot >= keyError
+	case r.to != "":
+		s.attr, s.below = []byte(`"`+r.to+`"`), true
+	}
+	for name := range strings.FieldsSeq(r.beside) {
+		s.beside |= marks[name]
+	}
+	at := -1 // in rows, of the names without a mark
+	for name := range strings.FieldsSeq(r.names) {
+		if s.mark = marks[name]; s.mark != 0 || at < 0 {
+			k.rows = append(k.rows, s)
+		}
+		here := len(k.rows) - 1
+		if s.below {
+			k.belowLens[name[0]] |= 1 << (len(name) % 64)
+		}
+		if s.mark == 0 {
+			if at < 0 {
+				at = here
+			}
+			here = at
+		}
+		k.put(name, firstRow+key(here), r.rank == configured)
+	}
+}
+
+// put adds a name, again if it was read otherwise, and the objects that it may be a member of.
+func (k *Keys) put(name string, to key, again bool) {
+	n := k.entry(name)
+	if n.key == keyOther || n.key == keyRoot || again {
+		n.key = to
+	}
+	if strings.Contains(name, "/") || name == messageInFields {
+		return
+	}
+	for i := range len(name) {
+		if name[i] == '.' {
+			n := k.entry(name[:i])
+			if n.root = true; n.key == keyOther {
+				n.key = keyRoot
+			}
+		}
+	}
+}
+
+// entry returns what is known of a name, after it was added.
+func (k *Keys) entry(name string) *named {
+	if n := k.find([]byte(name)); n != &unknown {
+		return n
+	}
+	ends := endsOf([]byte(name))
+	at := hash(ends)
+	for k.cells[at] != 0 {
+		at = (at + 1) % (1 << cellBits)
+	}
+	k.list = append(k.list, named{ends: ends, name: name, key: keyOther})
+	k.cells[at] = uint16(len(k.list))
+	return &k.list[len(k.list)-1]
+}
+
+// endsOf returns the first and the last bytes of a name, which is not empty: all of it, if it
+// is not longer than 16 bytes.
+func endsOf(name []byte) [2]uint64 {
+	switch n := len(name); {
+	case n >= 8:
+		return [2]uint64{bytesof.LittleEndian.Uint64(name), bytesof.LittleEndian.Uint64(name[n-8:])}
+	case n >= 4:
+		return [2]uint64{uint64(bytesof.LittleEndian.Uint32(name)), uint64(bytesof.LittleEndian.Uint32(name[n-4:]))}
+	default:
+		return [2]uint64{uint64(name[0]) | uint64(name[n/2])<<8, uint64(name[n-1])}
+	}
+}
+
+// hash returns the cell at which a name is searched.
+func hash(ends [2]uint64) uint64 {
+	return (ends[0] ^ ends[1]<<7) * 0x9E3779B97F4A7C15 >> (64 - cellBits)
+}
+
+var unknown = named{key: keyOther}
+
+// find returns what is known of a name.
+func (k *Keys) find(name []byte) *named {
+	if uint(len(name)-1) >= maxName {
+		return &unknown
+	}
+	ends := endsOf(name)
+	for at := hash(ends); ; at++ {
+		c := k.cells[at%(1<<cellBits)]
+		if c == 0 {
+			return &unknown
+		}
+		if n := &k.list[c-1]; n.ends == ends && len(n.name) == len(name) && (len(name) <= 16 || n.name == string(name)) {
+			return n
+		}
+	}
+}
+
+// below is the key of a name in an object that is merged.
+func (k *Keys) below(name []byte) key {
+	if len(name) == 0 || k.belowLens[name[0]]>>(len(name)&63)&1 == 0 {
+		return keyOther
+	}
+	switch to := k.find(name).key; {
+	case to == keyOther:
+	case to == keyError:
+		return k.find(secondError).key
+	case to >= firstRow && k.rows[to-firstRow].below:
+		return to
 	}
 	return keyOther
+}
+
+var secondError = []byte("err")
+
+// row is that of a key of which there is one.
+func (k *Keys) row(to key) *reading { return &k.rows[to-firstRow] }
+
+// orDefault is k, or the table if there is none.
+func (k *Keys) orDefault() *Keys {
+	if k == nil {
+		return defaultKeys
+	}
+	return k
 }
 
 // slotNames is what comes before a slot's value in a line.
@@ -188,37 +330,75 @@ func (k key) String() string {
 	return strings.Trim(slotNames[k], `,":`)
 }
 
+// SlotOf returns the key of the canonical line whose value a member of the name
+// becomes, unless it is one of the second names; "" if there is none.
+func (k *Keys) SlotOf(name string) string { return k.orDefault().find([]byte(name)).key.String() }
+
+// ReadAs is SlotOf for all names that are read, also those whose value becomes a slot's in
+// some events only: rare says that in most it does not. It is the attribute's name for those
+// that are read as one.
+func (k *Keys) ReadAs(name string) (slot string, rare bool) {
+	k = k.orDefault()
+	to := k.find([]byte(name)).key
+	if to < firstRow {
+		return to.String(), false
+	}
+	r := k.row(to)
+	rare = r.rank == third
+	switch {
+	case r.attr != nil:
+		return strings.Trim(string(r.attr), `"`), rare
+	case r.slot >= keyErrorType && r.slot < numParts:
+		return "error." + [...]string{"type", "message", "stack"}[r.slot-keyErrorType], rare
+	}
+	return r.slot.String(), rare
+}
+
 // scope tells where the members of an object are looked up.
 type scope uint8
 
 const (
 	topLevel    scope = iota // in the table
-	belowFields              // message alone
-	belowAttrs               // not at all
+	belowFields              // message, and what is below
+	belowOthers              // errors and attributes
+	belowAttrs               // not at all: a canonical line stays as it is
 )
 
 // merges reports whether an object under the key is merged into attrs.
 func merges(k key) bool { return k == keyAttrs || k == keyFields }
 
-// below is the scope of such an object.
-func below(k key) scope {
-	if k == keyFields {
+// scopeOf is the scope of an object that is merged, by its name.
+func scopeOf(k key, name []byte) scope {
+	switch {
+	case k == keyFields:
 		return belowFields
+	case string(name) == "attrs":
+		return belowAttrs
 	}
-	return belowAttrs
+	return belowOthers
 }
 
-// lookupIn returns the key of a name, which is a JSON string, in a scope.
-func (n *Normalizer) lookupIn(in scope, raw []byte) key {
+// lookup returns the key of a name in a scope.
+func (k *Keys) lookup(in scope, name []byte) key {
 	switch {
-	case in == belowFields && string(raw) == `"message"`:
-		return keyMsgInFields
-	case in != topLevel:
+	case in == topLevel:
+		return k.find(name).key
+	case in == belowAttrs:
 		return keyOther
+	case in == belowFields && string(name) == "message":
+		return k.find([]byte(messageInFields)).key
 	}
+	return k.below(name)
+}
+
+// lookupIn is lookup for a name that is a JSON string.
+func (n *Normalizer) lookupIn(in scope, raw []byte) key {
 	name := raw[1 : len(raw)-1]
 	if n.body.escapes && bytes.IndexByte(name, '\\') >= 0 {
 		name = n.unquoted(raw)
 	}
-	return lookup(name)
+	if in == topLevel {
+		return n.keys.find(name).key
+	}
+	return n.keys.lookup(in, name)
 }

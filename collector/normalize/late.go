@@ -8,13 +8,13 @@ import (
 
 // maxLate is how many members wait for the end of an event; others beyond that
 // go to attrs.
-const maxLate = 12
+const maxLate = 24
 
 // late are the members of an event that wait for its end.
 type late struct {
 	list [maxLate]lateMember
 	n    int
-	seen uint32 // bit per key above keyOther
+	seen uint64 // marks of names
 }
 
 type lateMember struct {
@@ -28,34 +28,40 @@ func (n *Normalizer) wait(k key, name, value jsonwalk.Span) bool {
 	if k == keyOther || n.late.n == maxLate {
 		return false
 	}
-	if k < keyOther && (n.body.text[value.Start] != '{' || !hasParts(k, name.Of(n.body.text))) {
+	if k < firstRow && (n.body.text[value.Start] != '{' || !n.isRoot(name.Of(n.body.text))) {
 		return false
 	}
 	n.late.list[n.late.n] = lateMember{k, name, value}
 	n.late.n++
-	if k > keyOther {
-		n.late.seen |= 1 << (k - keyOther)
+	if k >= firstRow {
+		n.late.seen |= n.keys.row(k).mark
 	}
 	return true
 }
+
+// isRoot reports whether members are read of an object under a name, a JSON string.
+func (n *Normalizer) isRoot(name []byte) bool { return n.keys.find(name[1 : len(name)-1]).root }
 
 // settle gives the members that wait their slots, or puts them into attrs.
 func (n *Normalizer) settle() {
 	l := &n.late
 	var placed [maxLate]bool
-	for rank := uint8(2); rank <= 3; rank++ {
+	for rank := uint8(configured); rank <= third; rank++ {
 		for i := range l.n {
 			m := &l.list[i]
-			if k := &seconds[m.key]; k.rank == rank && (k.beside == 0 || l.seen&(1<<(k.beside-keyOther)) != 0) {
-				placed[i] = n.fillSecond(m)
+			if m.key < firstRow {
+				continue
+			}
+			if k := n.keys.row(m.key); k.rank == rank && (k.beside == 0 || l.seen&k.beside != 0) {
+				placed[i] = n.fillSecond(m.key, m.name, m.value)
 			}
 		}
 	}
-	if l.seen&(1<<(keyShort-keyOther)) != 0 {
+	if l.seen&n.keys.gelf != 0 {
 		n.readGELFLevel()
 	}
 	for i := 0; i < l.n && n.ev.fault == ok; i++ {
-		if m := &l.list[i]; !placed[i] && !n.takeParts(m) {
+		if m := &l.list[i]; !placed[i] && !n.takeParts(m) && n.ev.fault == ok {
 			n.ev.fault = n.addAttr(m.name, m.value, false)
 		}
 	}
@@ -66,32 +72,58 @@ func (n *Normalizer) settle() {
 // under such names that are below it are more often something else.
 const earliest = 100_000_000 // March 1973
 
-// fillSecond is fill for a second name.
-func (n *Normalizer) fillSecond(m *lateMember) bool {
-	slot := seconds[m.key].slot
-	if n.ev.filled&(1<<slot) != 0 {
+// fillSecond is fill for a key that is a row.
+func (n *Normalizer) fillSecond(k key, name, value jsonwalk.Span) bool {
+	r := n.keys.row(k)
+	raw := value.Of(n.body.text)
+	if r.attr != nil {
+		return n.fillAttr(r.attr, value)
+	}
+	if r.form == asError {
+		return n.fillError(name, value)
+	}
+	if r.slot == keyOther || n.ev.filled&(1<<r.slot) != 0 {
 		return false
 	}
-	raw := m.value.Of(n.body.text)
-	switch m.key {
-	case keyTime2:
+	switch r.form {
+	case asTime:
 		sec, nsec, fits := times.Parse(n.plain(raw))
 		return fits && sec >= earliest && n.setTime(sec, nsec)
-	case keyInstant:
+	case asInstant:
 		sec, nsec, fits := parseInstant(raw)
 		return fits && n.setTime(sec, nsec)
-	case keyLine: // elsewhere a number, of a line in a file
+	case asOTel:
+		level, fits := levels.ParseOTel(n.plain(raw))
+		return fits && n.setLevel(level)
+	case asSyslog:
+		level, fits := levels.ParseSyslog(n.plain(raw))
+		return fits && n.setLevel(level)
+	case asTrace:
+		if raw[0] != '"' || !hasLines(raw) || !n.trace(value).Traced {
+			return false
+		}
+	case asText:
 		if raw[0] != '"' {
 			return false
 		}
-	case keySeverity:
-		level, fits := levels.ParseOTel(n.plain(raw))
-		return fits && n.setLevel(level)
-	case keyPriority:
-		level, fits := levels.ParseSyslog(n.plain(raw))
-		return fits && n.setLevel(level)
 	}
-	return n.fill(slot, m.value)
+	if r.slot >= keyErrorType {
+		return n.fillPart(r.slot, name, value)
+	}
+	return n.fill(r.slot, value)
+}
+
+// fillAttr adds an attribute under its one name, if the event has none so far.
+func (n *Normalizer) fillAttr(name []byte, value jsonwalk.Span) bool {
+	raw := value.Of(n.body.text)
+	if !isScalar(raw) || raw[0] == 'n' || len(raw) == len(`""`) {
+		return false
+	}
+	if found, _ := n.names.find(name[1 : len(name)-1]); found >= 0 {
+		return false
+	}
+	n.ev.fault = n.addAttrAs(name, value)
+	return true
 }
 
 // readGELFLevel reads the level of an event in GELF again, where numbers are
@@ -130,76 +162,4 @@ func parseInstant(raw []byte) (sec int64, nsec int, fits bool) {
 		}
 	}
 	return sec, nsec, seen == 3
-}
-
-// parts are the members of objects of the Elastic Common Schema that have a slot.
-var parts = []struct {
-	key    key
-	object string // its name as a JSON string; "": any of the key's
-	name   string
-	slot   key
-}{
-	{keyMsg, `"log"`, `"level"`, keyLevel},
-	{keyMsg, `"log"`, `"logger"`, keyLogger},
-	{keyService, `"service"`, `"name"`, keyService},
-	{keyTrace, "", `"id"`, keyTraceID},
-	{keySpan, "", `"id"`, keySpanID},
-}
-
-// hasParts reports whether an object under a name, a JSON string, has parts.
-func hasParts(k key, object []byte) bool { return slotOf(k, object, nil) != keyOther }
-
-// slotOf returns the slot of a member of an object, or keyOther; of any member, if name
-// is nil.
-func slotOf(k key, object, name []byte) key {
-	for i := range parts {
-		p := &parts[i]
-		if p.key == k && (p.object == "" || p.object == string(object)) && (name == nil || p.name == string(name)) {
-			return p.slot
-		}
-	}
-	return keyOther
-}
-
-// takeParts fills the slots that are free from the parts of an object, and puts its
-// other members into attrs, as an object. It returns false if it did nothing.
-func (n *Normalizer) takeParts(m *lateMember) bool {
-	text, object := n.body.text, m.name.Of(n.body.text)
-	if text[m.value.Start] != '{' || !hasParts(m.key, object) {
-		return false
-	}
-	taken, others := 0, 0
-	for w := jsonwalk.Members(text, m.value.Start); w.Next(); {
-		if n.fill(slotOf(m.key, object, w.RawName()), w.Value) {
-			taken++
-		} else {
-			others++
-		}
-	}
-	if taken == 0 || others == 0 {
-		return taken > 0
-	}
-	suffix, fault := n.uniqueSuffix(object, nil)
-	if fault == ok && !n.roomFor(len(n.attrs)+m.value.Len()) {
-		fault = tooLarge
-	}
-	if fault == ok {
-		n.appendName(object, suffix)
-	}
-	start := len(n.attrs)
-	n.attrs = append(n.attrs, '{')
-	for w := jsonwalk.Members(text, m.value.Start); fault == ok && w.Next(); {
-		if slot := slotOf(m.key, object, w.RawName()); slot != keyOther && n.ev.slots[slot] == w.Value {
-			continue
-		}
-		n.attrs = append(n.attrs, w.RawName()...)
-		n.attrs = append(n.attrs, ':')
-		n.attrs, fault = appendValue(n.attrs, w.RawValue(), n.limits.MaxEventBytes, n.limits.MaxDepth-3)
-		n.attrs = append(n.attrs, ',')
-	}
-	n.attrs[len(n.attrs)-1] = '}'
-	n.noteNested(start, len(n.attrs))
-	n.attrs = append(n.attrs, ',')
-	n.ev.fault = fault
-	return true
 }

@@ -1,6 +1,7 @@
 package normalize
 
 import (
+	"log/slog"
 	"math/bits"
 	"time"
 
@@ -16,8 +17,14 @@ func (n *Normalizer) appendLine(dst *Batch) {
 			return
 		}
 	}
+	if n.gatherError(); n.ev.fault != ok {
+		return
+	}
 	text, escapes := n.body.text, n.body.escapes
-	n.openMessage()
+	if n.openMessage(); n.ev.fault != ok {
+		n.body.text, n.body.escapes = text, escapes
+		return
+	}
 	n.parsed = n.enricher == nil
 	n.writeLine(dst)
 	n.body.text, n.body.escapes = text, escapes
@@ -31,6 +38,12 @@ func (n *Normalizer) writeLine(dst *Batch) {
 		before = n.attempt()
 	}
 	n.readText()
+	if ev.filled&errorBit != 0 && n.failed() {
+		if ev.filled&(1<<keyLevel) == 0 {
+			n.setLevel(slog.LevelError)
+		}
+		n.addFingerprint()
+	}
 	if ev.filled&(1<<keyTime) == 0 {
 		ev.sec, ev.nsec = n.body.received.Unix(), n.body.received.Nanosecond()
 	} else {
@@ -39,7 +52,7 @@ func (n *Normalizer) writeLine(dst *Batch) {
 	if n.defaults != nil {
 		n.fillDefaults()
 	}
-	filled := ev.filled | n.defaulted
+	filled := (ev.filled | n.defaulted) & (1<<numSlots - 1)
 	if ev.filled&(1<<keyService) == 0 {
 		if n.nameService(); n.service.Len() > 0 {
 			filled |= 1 << keyService
@@ -113,8 +126,8 @@ func (n *Normalizer) writeLine(dst *Batch) {
 // lineSize is no less than the length of the line of the event.
 func (n *Normalizer) lineSize() int {
 	const names = 256 // of slots, with time, level, and ids in their longer form
-	size := names + len(n.attrs) + n.service.Len()
-	for m := n.ev.filled >> keyMsg << keyMsg; m != 0; m &= m - 1 {
+	size := names + len(n.attrs) + n.service.Len() + len(n.failure.value)
+	for m := n.ev.filled & (1<<numSlots - 1) >> keyMsg << keyMsg; m != 0; m &= m - 1 {
 		size += n.ev.slots[bits.TrailingZeros16(m)].Len()
 	}
 	for m := n.defaulted &^ n.ev.filled; m != 0; m &= m - 1 {
@@ -135,6 +148,9 @@ func (n *Normalizer) appendSlot(line []byte, key key, limit int) []byte {
 		return append(line, n.defaults.slots[key]...)
 	}
 	raw := n.ev.slots[key].Of(n.body.text)
+	if key == keyError && len(n.failure.value) > 0 {
+		raw = n.failure.value
+	}
 	if key == keyMsg && raw[0] != '"' {
 		line = append(line, '"')
 		line = append(line, raw...)

@@ -24,22 +24,11 @@
 //
 // # Keys
 //
-// Known keys, at the top level of an event only and in exactly this spelling:
-//
-//	time     time, timestamp, ts, @timestamp
-//	level    level, severity, lvl
-//	msg      msg, message, log, body
-//	service  service, app, service.name
-//	logger   logger
-//	source   source
-//	trace_id trace_id, traceId, trace.id
-//	span_id  span_id, spanId, span.id
-//	error    error
+// names.go has the one table of names that are read, in exactly this spelling, and how they
+// are; docs/NAMES.md is made of it. First names count at once, others in events that have
+// nothing under these.
 //
 // A message that is an event itself, as JSON or logfmt, is opened, see payload.go.
-//
-// Second names, which libraries write instead (keys.go, and docs/INGEST.md),
-// count in events that have nothing under these.
 //
 // The members of an object under metadata, attributes, fields, context or
 // attrs are merged into attrs; all other keys go to attrs as they are. Nothing
@@ -48,6 +37,9 @@
 // becomes its text. A name that attrs already has gets the suffix _2, _3, … .
 // Objects below that level keep their members as they were sent, equal names
 // included.
+//
+// An error is a text, or an object of type, message, stack and causes, see failure.go. An
+// event that has one and no level is ERROR, and gets a fingerprint.
 //
 // An event without a usable time has the time when it was received, unless its message is
 // a line of text that begins with one; likewise its level, see package textlog. One whose
@@ -60,8 +52,8 @@
 //
 // Strings keep their escapes and numbers their digits; only white space
 // between tokens is removed. A canonical line therefore comes out byte for
-// byte as it went in, unless it holds equal names in attrs, a suspect time, or
-// an id in another form.
+// byte as it went in, unless it holds equal names in attrs, a suspect time, an id or an error
+// in another form, or an error without a fingerprint.
 package normalize
 
 import (
@@ -93,7 +85,10 @@ type Limits struct {
 	// a day and a year; negative: never marked.
 	MaxFuture, MaxPast time.Duration
 
-	Text Text // of messages
+	Text Text  // of messages
+	Keys *Keys // names that are read; nil: those of the table
+
+	NoFingerprint bool // of errors
 }
 
 // WithDefaults returns l with its zero fields filled in.
@@ -130,6 +125,8 @@ type Normalizer struct {
 
 	attrs   []byte // members of attrs so far, each followed by ','
 	names   nameSet
+	keys    *Keys
+	failure failure // of the event
 	extras  *Extras
 	unquote []byte        // an unescaped string
 	service jsonwalk.Span // in attrs, what names the service of an event without one; empty: nothing
@@ -187,7 +184,7 @@ const keepScratch = 64 << 10
 
 // New returns a Normalizer.
 func New(limits Limits) *Normalizer {
-	n := &Normalizer{limits: limits.WithDefaults()}
+	n := &Normalizer{limits: limits.WithDefaults(), keys: limits.Keys.orDefault()}
 	n.short = min(n.limits.MaxKeyBytes, n.limits.MaxValueBytes)
 	n.names.init()
 	return n
@@ -228,6 +225,9 @@ func (n *Normalizer) end() {
 	if cap(n.opened) > keepScratch {
 		n.opened = nil
 	}
+	if cap(n.failure.value) > keepScratch {
+		n.failure.value = nil
+	}
 	n.names.shrink()
 	n.scratch.shrink()
 }
@@ -237,20 +237,20 @@ func (n *Normalizer) MaxEventBytes() int { return n.limits.MaxEventBytes }
 
 // Drop throws the scratch memory of n away.
 func (n *Normalizer) Drop() {
-	n.attrs, n.unquote, n.opened, n.builder.text, n.names.text, n.names.try, n.scratch = nil, nil, nil, nil, nil, nil, Scratch{}
+	n.attrs, n.unquote, n.opened, n.failure.value, n.builder.text, n.names.text, n.names.try, n.scratch = nil, nil, nil, nil, nil, nil, nil, Scratch{}
 }
 
 // Kept is how many bytes n keeps between calls.
 func (n *Normalizer) Kept() int {
 	s := &n.scratch
-	return cap(n.attrs) + cap(n.unquote) + cap(n.opened) + cap(n.builder.text) + cap(n.names.text) + cap(n.names.try) + cap(s.A) + cap(s.B) + cap(s.Text) + cap(s.Path) + cap(s.Template)
+	return cap(n.attrs) + cap(n.unquote) + cap(n.opened) + cap(n.failure.value) + cap(n.builder.text) + cap(n.names.text) + cap(n.names.try) + cap(s.A) + cap(s.B) + cap(s.Text) + cap(s.Path) + cap(s.Template)
 }
 
 // Memory returns all bytes that n keeps between calls, for those that check that
 // nobody uses them meanwhile.
-func (n *Normalizer) Memory() [11][]byte {
+func (n *Normalizer) Memory() [12][]byte {
 	s := &n.scratch
-	return [11][]byte{n.attrs, n.unquote, n.opened, n.builder.text, n.names.text, n.names.try, s.A, s.B, s.Text, s.Path, s.Template}
+	return [12][]byte{n.attrs, n.unquote, n.opened, n.failure.value, n.builder.text, n.names.text, n.names.try, s.A, s.B, s.Text, s.Path, s.Template}
 }
 
 // setText sets body.text to all[start:end] and returns it.

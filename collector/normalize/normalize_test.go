@@ -122,7 +122,7 @@ func TestKeys(t *testing.T) {
 		{"boolean as message", `{"log":false}`, prefix + `,"msg":"false"}`},
 		{"null message", `{"log":null}`, prefix + `,"attrs":{"log":null}}`},
 		{"source as object", `{"source":{"file": "a.go","line":3}}`, prefix + `,"source":{"file":"a.go","line":3}}`},
-		{"any error", `{"error": [ 1, {"a" : "b c"} ]}`, prefix + `,"error":[1,{"a":"b c"}]}`},
+		{"any error", `{"error": [ 1, {"a" : "b c"} ]}`, `{"time":"` + receivedText + `","level":"ERROR","error":[1,{"a":"b c"}]}`},
 		{"null error", `{"error":null}`, prefix + `,"error":null}`},
 		{"merge", `{"x":1,"metadata":{"a":1},"fields":{"b":2},"context":{"c":{"d":3}}}`, prefix + `,"attrs":{"x":1,"a":1,"b":2,"c":{"d":3}}}`},
 		{"known names in attrs are attributes", `{"attrs":{"msg":"x","time":1,"attrs":{"y":1}}}`, prefix + `,"attrs":{"msg":"x","time":1,"attrs":{"y":1}}}`},

@@ -119,7 +119,7 @@ func (n *Normalizer) takeBack(a *attempt) {
 // is not long it takes the text at once, for open.
 func (n *Normalizer) value(c *jsonwalk.Checker, in scope, k key, at int) (end int) {
 	text := n.body.text
-	if in == topLevel && (k == keyMsg || seconds[k].slot == keyMsg) && bytes.HasPrefix(text[at:], escapedObject) && !n.limits.Text.Closed && !n.isOpened() {
+	if in == topLevel && (k == keyMsg || k >= firstRow && n.keys.row(k).slot == keyMsg) && bytes.HasPrefix(text[at:], escapedObject) && !n.limits.Text.Closed && !n.isOpened() {
 		var exact bool
 		if n.opened, end, exact = jsonwalk.AppendChecked(n.opened[:0], text[:min(len(text), at+freeScratch/2)], at); exact {
 			n.ready = jsonwalk.Span{Start: at, End: end}
@@ -168,7 +168,9 @@ func (n *Normalizer) open(form form, part []byte) bool {
 	n.ready = jsonwalk.Span{}
 	around := n.ev
 	if exact && n.readPayload(at, end, form, &around) && n.lineSize() <= n.limits.MaxEventBytes {
-		return true
+		n.failure.value = n.failure.value[:0] // it is in its slot
+		n.gatherError()
+		return n.ev.fault == ok
 	}
 	n.takeBack(&before)
 	n.body.text, n.body.escapes = sent, escapes
@@ -192,7 +194,10 @@ func (n *Normalizer) addParsed(object []byte, all bool, before *attempt) {
 	if !n.readPayload(at, len(n.opened), parsedForm, &around) || n.lineSize() > n.limits.MaxEventBytes {
 		n.takeBack(before)
 		n.body.text, n.body.escapes = sent, escapes
+		return
 	}
+	n.failure.value = n.failure.value[:0]
+	n.gatherError()
 }
 
 // isOpened reports whether a payload of the event was opened: body.text is n.opened then.
@@ -204,6 +209,10 @@ func (n *Normalizer) isOpened() bool {
 // are there already.
 func (n *Normalizer) keepSlots(first int) {
 	if n.isOpened() {
+		if len(n.failure.value) > 0 {
+			n.keepError()
+			n.body.text = n.opened
+		}
 		return
 	}
 	n.opened = n.opened[:first]
@@ -214,6 +223,16 @@ func (n *Normalizer) keepSlots(first int) {
 		n.opened = append(n.opened, slot.Of(n.body.text)...)
 		*slot = jsonwalk.Span{Start: start, End: len(n.opened)}
 	}
+	if len(n.failure.value) > 0 {
+		n.keepError()
+	}
+}
+
+// keepError makes an error that is not as it was sent the text of its slot.
+func (n *Normalizer) keepError() {
+	start := len(n.opened)
+	n.opened = append(n.opened, n.failure.value...)
+	n.ev.slots[keyError] = jsonwalk.Span{Start: start, End: len(n.opened)}
 }
 
 // unpack appends a payload, a part of a JSON string, to n.opened as an object.
@@ -238,7 +257,7 @@ func (n *Normalizer) unpack(form form, part []byte) (exact bool) {
 
 // readPayload reads the object that is n.opened[at:end].
 func (n *Normalizer) readPayload(at, end int, form form, around *event) bool {
-	n.ev = event{start: around.start}
+	n.ev, n.failure.names[0] = event{start: around.start}, jsonwalk.Span{}
 	n.body.text, n.body.escapes = n.opened, bytes.IndexByte(n.opened, '\\') >= 0
 	if !n.readObject(at, end) {
 		return false

@@ -26,13 +26,13 @@ func appendErrorDetail(dst []byte, err error) []byte {
 
 // appendErrorTree appends err as an object, with at most left errors in it.
 func appendErrorTree(dst []byte, err error, left *int) []byte {
-	dst = appendMsgAndType(append(dst, '{'), err)
+	dst = appendTypeAndMessage(append(dst, '{'), err)
 	several, one := unwrapped(err)
 	dst = appendJoined(dst, several, left)
-	key := `,"chain":[`
+	key := `,"causes":[`
 	for ; one != nil && *left > 0; key = "," {
 		*left--
-		dst = appendMsgAndType(append(append(dst, key...), '{'), one)
+		dst = appendTypeAndMessage(append(append(dst, key...), '{'), one)
 		several, one = unwrapped(one)
 		dst = append(appendJoined(dst, several, left), '}')
 	}
@@ -78,7 +78,7 @@ func eachCause(path []byte, err error, depth int, left *int, yield func(path []b
 			return path[:at]
 		}
 		*left--
-		path = strconv.AppendInt(append(path[:at], ".chain."...), i, 10)
+		path = strconv.AppendInt(append(path[:at], ".causes."...), i, 10)
 		yield(path, one, depth, false)
 		several, one = unwrapped(one)
 	}
@@ -101,11 +101,11 @@ func eachField(key []byte, err error, yield func(key []byte, text string)) []byt
 	return key
 }
 
-func appendMsgAndType(dst []byte, err error) []byte {
-	dst = append(dst, `"msg":`...)
-	dst = jsonline.AppendString(dst, errorText(err))
-	dst = append(dst, `,"type":`...)
-	return jsonline.AppendString(dst, typeName(err))
+func appendTypeAndMessage(dst []byte, err error) []byte {
+	dst = append(dst, `"type":`...)
+	dst = jsonline.AppendString(dst, typeName(err))
+	dst = append(dst, `,"message":`...)
+	return jsonline.AppendString(dst, errorText(err))
 }
 
 func errorText(err error) (text string) {

@@ -170,7 +170,7 @@ func (t *textLine) bytes(b []byte) {
 }
 
 // error appends an error's text and, with ErrorDetail, its type and causes: in logfmt
-// as key.type, key.chain.0, key.chain.0.type and so on and key.stack, on the console
+// as key.type, key.causes.0, key.causes.0.type and so on and key.stack, on the console
 // below the line.
 func (t *textLine) error(key string, err error) {
 	t.word(errorText(err))

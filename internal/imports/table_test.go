@@ -110,6 +110,7 @@ var table = []edge{
 
 	{"collector/config", "go.yaml.in/yaml/v3", "the configuration is YAML"},
 	{"collector/config", "collector/forwarded", "checks the networks of proxies"},
+	{"collector/config", "collector/normalize", "checks the names that are added to its table"},
 	{"collector/access", "go.yaml.in/yaml/v3", "tokens are a YAML list"},
 	{"collector/access", "collector/config", "what is wrong is told as it is for the configuration"},
 	{"collector/access", "collector/normalize", "a token's tenant goes into its events"},
@@ -125,6 +126,10 @@ var table = []edge{
 	{"collector/textlog", "internal/jsonline", "parts of a request as JSON"},
 	{"collector/textlog", "internal/levels", "words that are levels"},
 	{"collector/textlog", "internal/times", "times at the beginning of lines"},
+	{"collector/normalize", "collector/stacktrace", "what a stack tells of its error"},
+	{"collector/normalize", "collector/fingerprint", "errors that are the same have one"},
+	{"collector/fingerprint", "collector/stacktrace", "the frames of a text"},
+	{"collector/fingerprint", "collector/template", "messages without what varies"},
 	{"collector/normalize", "collector/textlog", "the time and the level of messages that are lines of text"},
 	{"collector/normalize", "internal/jsonline", "writes the canonical line"},
 	{"collector/normalize", "internal/jsonwalk", "finds the values of events"},

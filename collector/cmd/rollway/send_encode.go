@@ -78,7 +78,7 @@ func (e *encoder) appendObject(dst, object []byte) []byte {
 		dst = append(jsonline.AppendString(dst, name), ':')
 	}
 	saysService := func(name string) bool {
-		slot, _ := normalize.ReadAs(name)
+		slot, _ := (*normalize.Keys)(nil).ReadAs(name)
 		return slot == "service"
 	}
 	if e.service != "" && !slices.ContainsFunc(names, saysService) {

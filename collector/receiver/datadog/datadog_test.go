@@ -19,7 +19,7 @@ var received = time.Unix(1779972000, 0)
 func TestEvents(t *testing.T) {
 	for _, tt := range []struct{ event, want string }{
 		{`{"ddsource":"nginx","ddtags":"env:staging,version:5.1","hostname":"i-012345678","message":"hello","service":"payment","status":"warn"}`,
-			`"WARN","msg":"hello","service":"payment","attrs":{"ddsource":"nginx","ddtags":{"env":"staging","version":"5.1"},"hostname":"i-012345678"}}`},
+			`"WARN","msg":"hello","service":"payment","attrs":{"ddsource":"nginx","ddtags":{"env":"staging","version":"5.1"},"host":"i-012345678"}}`},
 		{`{"message":"m","ddtags":"a:1, b, a:2,a:3,,c:x:y"}`, `"INFO","msg":"m","attrs":{"ddtags":{"a":["1","2","3"],"b":"","c":"x:y"}}}`},
 		{`{"message":"m","ddtags":"alone"}`, `"INFO","msg":"m","attrs":{"ddtags":"alone"}}`},
 		{`{"message":"m","ddtags":["a:1"]}`, `"INFO","msg":"m","attrs":{"ddtags":["a:1"]}}`},

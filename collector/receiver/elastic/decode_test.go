@@ -21,6 +21,7 @@ import (
 // newServer returns a server, and its routes of this protocol.
 func newServer(t testing.TB, limits normalize.Limits) (*decodetest.Server, http.Handler) {
 	limits.MaxPast, limits.MaxFuture = -1, -1 // the tests' times grow old
+	limits.NoFingerprint = true
 	s := decodetest.NewServer(t, func(o *receiver.Options) { o.Limits = limits })
 	mux := http.NewServeMux()
 	mux.Handle("/_bulk", s.Handler(Bulk))
@@ -49,11 +50,11 @@ func TestDocuments(t *testing.T) {
 		{`{"create":{}}`, ` { "log" : { "level" : "error" , "origin" : { "file.line" : 7 } } , "service" : { "version" : "1" , "name" : "shop" } } `,
 			`"ERROR","service":"shop","attrs":{"log":{"origin":{"file.line":7}},"service":{"version":"1"}}}`},
 		{`{"create":{}}`, `{"log":{"level":"loud"},"log.level":"info","service":{"name":5},"trace":"t"}`,
-			`"INFO","attrs":{"log.level":"loud","service.name":5,"trace":"t"}}`},
+			`"INFO","attrs":{"trace":"t","log":{"level":"loud"},"service":{"name":5}}}`},
 		{`{"create":{}}`, `{"log":"from docker","message":"second"}`, `"INFO","msg":"from docker","attrs":{"message":"second"}}`},
-		{`{"create":{}}`, `{"error":{"type":"E","message":"m"},"error.code":5}`, `"INFO","error":{"type":"E","message":"m"},"attrs":{"error.code":5}}`},
+		{`{"create":{}}`, `{"error":{"type":"E","message":"m"},"error.code":5}`, `"ERROR","error":{"type":"E","message":"m"},"attrs":{"error.code":5}}`},
 		{`{"create":{}}`, `{"error.type":"E","a":1,"error.message":"m","error":"late"}`,
-			`"INFO","error":{"type":"E","message":"m"},"attrs":{"a":1,"error":"late"}}`},
+			`"ERROR","error":{"type":"E","message":"m"},"attrs":{"a":1,"error":"late"}}`},
 		{`{"create":{}}`, `{"fields":{"a":1},"labels":{"b":2},"\u0062":3}`, `"INFO","attrs":{"a":1,"labels":{"b":2},"b":3}}`},
 		{`{"create":{}}`, `{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"m","attrs":{"k":[1, 2]}}`, `"INFO","msg":"m","attrs":{"k":[1,2]}}`},
 		{`{"create":{}}`, `{"time":"2026-05-28T12:40:01Z"}`, `"INFO","attrs":{"time":"2026-05-28T12:40:01Z"}}`},

@@ -1,7 +1,8 @@
 // Package gelf takes messages in Graylog's Extended Log Format over UDP, TCP, TLS and HTTP.
 //
 //	short_message  msg
-//	full_message   attrs.full_message, unless it is equal to short_message
+//	full_message   error.stack, if it is one; or attrs.full_message, unless it is equal to
+//	               short_message
 //	timestamp      time
 //	level          level: a number of syslog from 0 to 7, or a name
 //	host           attrs.host
@@ -106,7 +107,8 @@ func (d *decoder) members(object []byte) {
 				short = wire.Get(object, "short_message")
 			}
 			if !bytes.Equal(value, short) {
-				d.PutAttr(name, value)
+				d.Member(text)
+				d.JSON(value)
 			}
 		case "timestamp":
 			d.PutSlot(normalize.Time, name, value)

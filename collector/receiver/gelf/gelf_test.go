@@ -37,7 +37,7 @@ const now = `{"time":"2026-05-28T12:40:00.000000000Z",`
 // messages are messages with the lines that they become.
 var messages = []struct{ name, message, want string }{
 	{"the example of the specification", `{"version":"1.1","host":"example.org","short_message":"A short message","full_message":"Backtrace here\n\nmore","timestamp":1385053862.3072,"level":1,"_user_id":9001,"_some_info":"foo","_some_env_var":"bar"}`,
-		`{"time":"2013-11-21T17:11:02.307200000Z","level":"FATAL+1","msg":"A short message","attrs":{"host":"example.org","full_message":"Backtrace here\n\nmore","user_id":9001,"some_info":"foo","some_env_var":"bar"}}`},
+		`{"time":"2013-11-21T17:11:02.307200000Z","level":"FATAL+1","msg":"A short message","attrs":{"host":"example.org","user_id":9001,"some_info":"foo","some_env_var":"bar","full_message":"Backtrace here\n\nmore"}}`},
 	{"nothing", `{}`, now + `"level":"INFO"}`},
 	{"no version, no host", `{"short_message":"a"}`, now + `"level":"INFO","msg":"a"}`},
 	{"no short_message", `{"host":"h","level":3}`, now + `"level":"ERROR","attrs":{"host":"h"}}`},

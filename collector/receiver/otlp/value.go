@@ -283,7 +283,7 @@ const (
 func (r *reader) name(key []byte, as named) {
 	switch as {
 	case asAttr:
-		r.b.Attr(key)
+		r.b.Member(key)
 	case asField:
 		r.b.Field(key)
 	default:

@@ -102,9 +102,9 @@ func Eventually(t testing.TB, what string, done func() bool) {
 // folder of the receiver.
 var masks = map[string]Mask{
 	"elastic": {"_id"}, // which a client makes of the time
-	"loki":    {"pid", "hostname", "stack"},
-	"otlp":    {"observed_time", "resource", "process.pid", "pid", "hostname", "stack", "exception.stacktrace"},
-	"sentry": {"contexts", "stacktrace", "sdk", "modules", "breadcrumbs", "mechanism", "thread_id", "thread.id", "process.pid",
+	"loki":    {"pid", "host", "stack"},
+	"otlp":    {"observed_time", "resource", "process.pid", "pid", "host", "stack", "exception.stacktrace"},
+	"sentry": {"contexts", "stack", "error.fingerprint", "sdk", "modules", "breadcrumbs", "mechanism", "thread_id", "thread.id", "process.pid",
 		"process.executable.name", "process.runtime.name", "process.runtime.version", "code.file.path", "code.line.number", "sentry.timestamp.sequence"},
 	"splunk":       nil,
 	"receivertest": nil,

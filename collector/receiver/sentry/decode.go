@@ -54,9 +54,10 @@ type envelope struct{ answerer }
 type decoder struct {
 	wire.Event
 	project []byte
-	message []byte // put together
-	id      []byte // of the event, without quotes
-	events  int    // stored
+	message []byte   // put together
+	id      []byte   // of the event, without quotes
+	causes  [][]byte // of an exception, while they are turned round
+	events  int      // stored
 }
 
 var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}

@@ -22,6 +22,7 @@ import (
 // newServer returns a server, and its routes of this protocol.
 func newServer(t testing.TB, limits normalize.Limits) (*decodetest.Server, http.Handler) {
 	limits.MaxPast, limits.MaxFuture = -1, -1 // the tests' times grow old
+	limits.NoFingerprint = true
 	s := decodetest.NewServer(t, func(o *receiver.Options) { o.Limits = limits })
 	mux := http.NewServeMux()
 	mux.Handle("/api/{project}/envelope/{$}", s.Handler(Envelope))
@@ -44,9 +45,9 @@ func TestEvents(t *testing.T) {
 		{`"message":"hi","level":null`, `"ERROR","msg":"hi","attrs":{"level":null,`},
 		{`"message":null,"level":"loud"`, `"INFO","attrs":{"message":null,"level":"loud",`},
 		{`"exception":{"values":[{"type":"ValueError","value":"bad \"x\"","stacktrace":{"frames":[{"lineno":1}]}}]},"level":"error"`,
-			`"ERROR","msg":"ValueError: bad \"x\"","error":{"type":"ValueError","message":"bad \"x\"","stacktrace":{"frames":[{"lineno":1}]}}`},
-		{`"exception":[{"type":"A"},{"type":"B","value":"b"}],"message":"m"`,
-			`"ERROR","msg":"m","error":{"type":"B","message":"b","causes":[{"type":"A"}]}`},
+			`"ERROR","msg":"ValueError: bad \"x\"","error":{"type":"ValueError","message":"bad \"x\"","stack":{"frames":[{"lineno":1}]}}`},
+		{`"exception":[{"type":"C","value":"c"},{"type":"A"},{"type":"B","value":"b"}],"message":"m"`,
+			`"ERROR","msg":"m","error":{"type":"B","message":"b","causes":[{"type":"A"},{"type":"C","message":"c"}]}`},
 		{`"exception":{"type":"A","value":"a"}`, `"ERROR","msg":"A: a","error":{"type":"A","message":"a"}`},
 		{`"exception":{"values":[{"value":"only"}],"x":1}`, `"ERROR","msg":"only","error":{"message":"only"},"attrs":{"exception":{"x":1},`},
 		{`"exception":{"values":[]}`, `"ERROR","attrs":{"exception":{"values":[]},`},

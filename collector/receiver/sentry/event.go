@@ -3,6 +3,7 @@ package sentry
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver/wire"
@@ -145,11 +146,16 @@ func (d *decoder) exception(name, value []byte) {
 	if n > 1 {
 		d.Name(nameCauses)
 		d.BeginArray()
-		for range n - 1 {
+		for range n - 1 { // the nearest first
 			values.Next()
-			d.JSON(values.RawValue())
+			d.causes = append(d.causes, values.RawValue())
+		}
+		for _, cause := range slices.Backward(d.causes) {
+			d.JSON(cause)
 		}
 		d.EndArray()
+		clear(d.causes)
+		d.causes = d.causes[:0]
 	}
 	d.EndObject()
 	if wire.IsObject(value) && wire.Get(value, "values") != nil {

@@ -6,7 +6,7 @@
 //	app-name, tag   service
 //	msg             msg, without its byte order mark
 //	facility        attrs.facility, by name
-//	hostname        attrs.hostname; without one attrs.peer is the sender's address
+//	hostname        attrs.host; without one attrs.peer is the sender's address
 //	procid, msgid   attrs.procid, attrs.msgid
 //	structured data attrs, an object under each SD-ID
 //
@@ -67,7 +67,7 @@ var (
 	NameFacility = []byte("facility")
 
 	nameSeverity = []byte("severity")
-	nameHostname = []byte("hostname")
+	nameHostname = []byte("host")
 	nameProcID   = []byte("procid")
 	nameMsgID    = []byte("msgid")
 	namePeer     = []byte("peer")

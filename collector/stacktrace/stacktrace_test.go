@@ -1,0 +1,171 @@
+package stacktrace
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const pythonText = `Traceback (most recent call last):
+  File "/app/db.py", line 3, in query
+    rows = 1 / 0
+ZeroDivisionError: division by zero
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/app/main.py", line 9, in <module>
+    pay()
+  File "/app/shop.py", line 7, in pay
+    raise PaymentError("order 7") from e
+shop.PaymentError: order 7
+of two lines`
+
+const javaText = `com.shop.PaymentException: order 7
+	at com.shop.Cart.pay(Cart.java:12)
+	at java.base/java.lang.Thread.run(Thread.java:833)
+	at com.shop.Cart$Inner.lambda$run$0(Unknown Source)
+	... 3 common frames omitted
+Caused by: java.lang.ArithmeticException: / by zero
+	at com.shop.Db.query(Db.java:3)
+	... 4 more`
+
+const dotnetText = `Shop.PaymentException: order 7
+ ---> System.DivideByZeroException: Attempted to divide by zero.
+   at Shop.Db.Query(Int32 a) in /app/Db.cs:line 3
+   --- End of inner exception stack trace ---
+   at Shop.Cart.Pay(Order o, Int32 n) in C:\app\Cart.cs:line 12
+   at Shop.Program.Main(String[] args)`
+
+const nodeText = `TypeError [ERR_X]: order 7
+    at Cart.pay (/app/cart.js:3:5)
+    at async file:///app/main.mjs:9:1
+    at new Promise (<anonymous>)
+    at process.processTicksAndRejections (node:internal/process/task_queues:95:5)`
+
+const golangText = `panic: order 7 [recovered]
+
+goroutine 1 [running]:
+main.(*Cart).Pay(0xc000010000, 0x7)
+	/app/cart.go:12 +0x1d
+main.main()
+	/app/main.go:9 +0x20`
+
+const zapText = "main.(*Cart).Pay\n\t/app/cart.go:12\nmain.main\n\t/app/main.go:9"
+
+const rubyText = "cart.rb:3:in `/': divided by 0 (ZeroDivisionError)\n\tfrom cart.rb:3:in `pay'\n\tfrom /app/main.rb:9:in 'Object#run'"
+
+const phpText = `PHP Fatal error:  Uncaught DivisionByZeroError: Division by zero in /app/cart.php:3
+Stack trace:
+#0 /app/main.php(9): Shop\Cart->pay(7)
+#1 {main}
+  thrown in /app/cart.php on line 3`
+
+const rustText = `thread 'main' panicked at src/cart.rs:12:5:
+attempt to divide by zero
+stack backtrace:
+   0: core::panicking::panic
+             at /rustc/0/library/core/src/panicking.rs:144:5
+   1: shop::cart::pay
+             at ./src/cart.rs:12:5`
+
+func TestParse(t *testing.T) {
+	for name, c := range map[string]struct{ text, kind, message, frames string }{
+		"Python":     {pythonText, "shop.PaymentError", "order 7\nof two lines", "<module> /app/main.py, pay /app/shop.py"},
+		"Java":       {javaText, "com.shop.PaymentException", "order 7", "com.shop.Cart.pay Cart.java, java.lang.Thread.run Thread.java, com.shop.Cart$Inner.lambda$run$0 "},
+		"Java, CRLF": {strings.ReplaceAll(javaText, "\n", "\r\n"), "com.shop.PaymentException", "order 7", "com.shop.Cart.pay Cart.java, java.lang.Thread.run Thread.java, com.shop.Cart$Inner.lambda$run$0 "},
+		"Java, uncaught": {"Exception in thread \"main\" java.lang.ArithmeticException\n\tat com.shop.Db.query(Db.java:3)", "java.lang.ArithmeticException", "",
+			"com.shop.Db.query Db.java"},
+		"after a message": {"charge failed\n" + javaText, "com.shop.PaymentException", "order 7", "com.shop.Cart.pay Cart.java, java.lang.Thread.run Thread.java, com.shop.Cart$Inner.lambda$run$0 "},
+		".NET": {dotnetText, "Shop.PaymentException", "order 7",
+			`Shop.Db.Query /app/Db.cs, again Shop.Cart.Pay C:\app\Cart.cs, Shop.Program.Main `},
+		"Node":    {nodeText, "TypeError", "order 7", "Cart.pay /app/cart.js,  file:///app/main.mjs, new Promise <anonymous>, process.processTicksAndRejections node:internal/process/task_queues"},
+		"Firefox": {"pay@https://shop/cart.js:3:5\n@https://shop/main.js:9:1", "", "", "pay https://shop/cart.js,  https://shop/main.js"},
+		"Go":      {golangText, "", "order 7", "main.(*Cart).Pay /app/cart.go, main.main /app/main.go"},
+		"zap":     {zapText, "", "", "main.(*Cart).Pay /app/cart.go, main.main /app/main.go"},
+		"Ruby":    {rubyText, "ZeroDivisionError", "divided by 0", "/ cart.rb, pay cart.rb, Object#run /app/main.rb"},
+		"PHP":     {phpText, "DivisionByZeroError", "Division by zero", `Shop\Cart->pay /app/main.php, {main} `},
+		"Rust":    {rustText, "", "attempt to divide by zero", "core::panicking::panic /rustc/0/library/core/src/panicking.rs, shop::cart::pay ./src/cart.rs"},
+		"Rust, of old": {"thread 'main' panicked at 'no stock', src/main.rs:3:5\nstack backtrace:\n   0: shop::pay\n             at ./src/cart.rs:12:5", "", "no stock",
+			"shop::pay ./src/cart.rs"},
+		"a head alone":      {"ZeroDivisionError: division by zero", "ZeroDivisionError", "division by zero", ""},
+		"a type alone":      {"shop.PaymentException", "shop.PaymentException", "", ""},
+		"words":             {"error: no such file", "", "", ""},
+		"a list of points":  {"we met:\n  at noon\n  at one", "we met", "", " noon,  one"},
+		"nothing":           {"", "", "", ""},
+		"a header alone":    {"Traceback (most recent call last):", "", "", ""},
+		"without a newline": {"Traceback (most recent call last):\n  File \"x.py\", line 1", "", "", " x.py"},
+	} {
+		if name == "a list of points" {
+			c.kind = "" // "we met" has a blank
+		}
+		got := Parse([]byte(c.text))
+		if string(got.Type) != c.kind || string(got.Message) != c.message {
+			t.Errorf("%s: type %q, message %q, want %q and %q", name, got.Type, got.Message, c.kind, c.message)
+		}
+		var frames []string
+		Each([]byte(c.text), func(f Frame) {
+			again := ""
+			if f.Again {
+				again = "again "
+			}
+			frames = append(frames, fmt.Sprintf("%s%s %s", again, f.Func, f.File))
+		})
+		if got := strings.Join(frames, ", "); got != c.frames {
+			t.Errorf("%s: frames\n%s\nwant\n%s", name, got, c.frames)
+		}
+	}
+}
+
+func TestLine(t *testing.T) {
+	for text, want := range map[string]string{
+		`at Cart.pay (/app/cart.js:3:5)`:                         "Cart.pay /app/cart.js false",
+		`    at Cart.pay (/app/cart.js:3:5)`:                     "Cart.pay /app/cart.js false",
+		`  File \"/app/shop.py\", line 7, in pay\n    raise X\n`: "pay /app/shop.py true",
+		`/app/cart.php:12`:                                       " /app/cart.php false",
+		"cart.rb:3:in `pay'":                                     "pay cart.rb false",
+		`#0 /app/main.php(9): pay()`:                             "pay /app/main.php false",
+	} {
+		f, last := Line([]byte(text))
+		if got := fmt.Sprintf("%s %s %v", f.Func, f.File, last); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	for _, text := range []string{pythonText, javaText, dotnetText, nodeText, golangText, rubyText, phpText, rustText} {
+		b := []byte(text)
+		if n := testing.AllocsPerRun(10, func() { Parse(b) }); n != 0 {
+			t.Errorf("%v allocations for %.20q", n, text)
+		}
+	}
+}
+
+// What is told of a text is part of it.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{pythonText, javaText, dotnetText, nodeText, golangText, zapText, rubyText, phpText, rustText} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		before := bytes.Clone(text)
+		got := Parse(text)
+		for _, part := range [][]byte{got.Type, got.Message} {
+			if !bytes.Contains(text, part) {
+				t.Fatalf("%q is not in %q", part, text)
+			}
+		}
+		n := 0
+		Each(text, func(fr Frame) {
+			n++
+			if !bytes.Contains(text, fr.Func) || !bytes.Contains(text, fr.File) {
+				t.Fatalf("%q, %q are not in %q", fr.Func, fr.File, text)
+			}
+		})
+		Line(text)
+		if n > bytes.Count(text, newline)+1 || !bytes.Equal(before, text) {
+			t.Fatalf("%d frames in %q, which was %q", n, text, before)
+		}
+	})
+}
