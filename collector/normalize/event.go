@@ -114,8 +114,15 @@ func (n *Normalizer) readMembers(i int, in scope, depth int) int {
 		if merges(key) && text[at] == '{' {
 			raw := name.Of(text)
 			i = n.readMembers(at+1, scopeOf(key, raw[1:len(raw)-1]), depth+1)
-		} else if i = n.value(&c, in, key, at); i >= 0 && n.ev.fault == ok {
-			n.takeMember(key, name, jsonwalk.Span{Start: at, End: i}, !c.Spaced && c.Depth <= n.limits.MaxDepth-2)
+		} else {
+			if at+2 < len(text) && text[at+1] == '{' && text[at+2] == '\\' {
+				i = n.value(&c, in, key, at)
+			} else {
+				i = c.Value(text, at)
+			}
+			if i >= 0 && n.ev.fault == ok {
+				n.takeMember(key, name, jsonwalk.Span{Start: at, End: i}, !c.Spaced && c.Depth <= n.limits.MaxDepth-2)
+			}
 		}
 		if i < 0 {
 			return -1

@@ -33,9 +33,8 @@ func (n *Normalizer) appendLine(dst *Batch) {
 // writeLine is appendLine for an event that was read whole.
 func (n *Normalizer) writeLine(dst *Batch) {
 	ev := &n.ev
-	var before attempt
 	if !n.parsed {
-		before = n.attempt()
+		n.before = n.attempt()
 	}
 	n.readText()
 	if ev.filled&errorBit != 0 && n.failed() {
@@ -107,7 +106,7 @@ func (n *Normalizer) writeLine(dst *Batch) {
 	if !n.parsed {
 		n.parsed = true
 		if object, all := n.enricher.Parse(line[start:], &n.known, &n.scratch); object != nil {
-			n.addParsed(object, all, &before)
+			n.addParsed(object, all, &n.before)
 			dst.Lines = line[:start]
 			n.writeLine(dst)
 			return

@@ -60,7 +60,7 @@ func formOf(text []byte, escaped bool) (form, []byte) {
 	case text[0] == '{':
 	case textlog.IsLogfmt(text):
 		return logfmtForm, text
-	case textlog.CRI(text) > 0:
+	case jsonwalk.IsDigit(text[0]) && textlog.CRI(text) > 0:
 		if form, _ := formOf(text[textlog.CRI(text):], escaped); form != noForm {
 			return criForm, text
 		}
@@ -137,7 +137,7 @@ var escapedObject = []byte(`"{\"`)
 func (n *Normalizer) openMessage() {
 	for i := 0; i < maxOpened && !n.limits.Text.Closed && n.ev.filled&(1<<keyMsg) != 0; i++ {
 		raw := n.ev.slots[keyMsg].Of(n.body.text)
-		if raw[0] != '"' {
+		if raw[0] != '"' || raw[1] >= 'A' && raw[1] <= 'Z' && !textlog.IsLogfmt(raw[1:]) {
 			return
 		}
 		form, part := formOf(raw[1:len(raw)-1], true)
