@@ -44,7 +44,7 @@ func beats(from, n int) (list []any) {
 }
 
 func beatLine(i int) string {
-	return fmt.Sprintf(`{"time":"2026-05-28T12:40:00.123000000Z","level":"INFO","msg":"line %d é 💶","attrs":{"agent":{"type":"filebeat"},"host":{"name":"web-1"},"log":{"file":{"path":"/var/log/app.log"}}}}`, i)
+	return fmt.Sprintf(`{"time":"2026-05-28T12:40:00.123000000Z","level":"INFO","msg":"line %d é 💶","attrs":{"agent":{"type":"filebeat"},"host":"web-1","log":{"file":{"path":"/var/log/app.log"}}}}`, i)
 }
 
 // Elastic's client sends windows one by one, over TCP and with a certificate over TLS: when
