@@ -171,7 +171,7 @@ func (e *entry) addString(key, s string) bool {
 }
 
 func (e *entry) addError(members []attribute.KeyValue) {
-	names := map[attribute.Key]attribute.Key{"msg": keyMessage, "type": keyType, "stack": keyStack}
+	names := map[attribute.Key]attribute.Key{"message": keyMessage, "type": keyType, "stack": keyStack}
 	var rest []attribute.KeyValue
 	for _, kv := range members {
 		if name, ok := names[kv.Key]; ok && kv.Value.Type() == attribute.STRING {
