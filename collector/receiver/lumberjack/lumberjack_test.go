@@ -79,7 +79,7 @@ func TestFrames(t *testing.T) {
 		{"an empty window", windowOf(0) + windowOf(1) + one, stamp + `"one"}` + "\n", ackOf(1), ""},
 		{"numbers that go on", windowOf(1) + "2J" + be32(700) + be32(13) + `{"msg":"one"}`, stamp + `"one"}` + "\n", ackOf(700), ""},
 		{"an event of a Beat", windowOf(1) + events(beat), `{"time":"2026-05-28T12:40:00.123000000Z","level":"INFO","msg":"disk full","attrs":{"@metadata":{"beat":"filebeat","type":"_doc","version":"8.17.0"},` +
-			`"input":{"type":"filestream"},"ecs":{"version":"8.0.0"},"host":{"name":"web-1"},"agent":{"type":"filebeat","version":"8.17.0","name":"web-1"},"log":{"offset":0,"file":{"path":"/var/log/app.log"}}}}` + "\n", ackOf(1), ""},
+			`"input":{"type":"filestream"},"ecs":{"version":"8.0.0"},"agent":{"type":"filebeat","version":"8.17.0","name":"web-1"},"log":{"offset":0,"file":{"path":"/var/log/app.log"}},"host":"web-1"}}` + "\n", ackOf(1), ""},
 		{"a level of ECS", windowOf(1) + events(`{"message":"m","log":{"level":"error"},"service":{"name":"shop"}}`), `{"time":"2026-05-28T12:40:00.000000000Z","level":"ERROR","msg":"m","service":"shop"}` + "\n", ackOf(1), ""},
 		{"events that are none", windowOf(4) + events(`7`, `{"msg":`, "{\"msg\":\"\xff\"}", `{"msg":"one"}`), stamp + `"one"}` + "\n", ackOf(4), "not_object syntax invalid_utf8"},
 		{"nothing in it", windowOf(1) + events(""), "", ackOf(1), ""},
