@@ -132,7 +132,6 @@ func FuzzValues(f *testing.F) {
 		}
 		leaves := map[string]bool{}
 		eachScalar(b.Lines, func(part string) { leaves[part] = true })
-		slots := map[string]bool{"time": true, "timestamp": true, "ts": true, "@timestamp": true, "level": true, "severity": true, "lvl": true}
 		merged := map[string]bool{"metadata": true, "attributes": true, "fields": true, "context": true, "attrs": true}
 		var members func(raw []byte, top bool)
 		members = func(raw []byte, top bool) {
@@ -147,8 +146,6 @@ func FuzzValues(f *testing.F) {
 				switch {
 				case top && merged[name.(string)] && v[0] == '{':
 					members(v, false)
-				case top && slots[name.(string)]:
-					// Rewritten; TestParseTime and TestParseLevel compare those.
 				default:
 					text := plainText(v)
 					if out[text] == 0 && top {
@@ -157,8 +154,7 @@ func FuzzValues(f *testing.F) {
 					if out[text] == 0 {
 						// Of an error, or an object that was taken apart, each part is.
 						eachScalar(v, func(part string) {
-							rewritten := name == "record" || name == "log" || name == "t" // a level, a time
-							if !leaves[part] && !rewritten {
+							if !leaves[part] && !rewritten[name.(string)] { // TestParseTime and TestParseLevel compare those
 								t.Fatalf("%q: %s of %s is not in %s", event, part, name, b.Lines)
 							}
 						})
@@ -171,6 +167,28 @@ func FuzzValues(f *testing.F) {
 		members(event, true)
 	})
 }
+
+// rewritten are the names of times and levels, and of objects in which they or ids may be;
+// idSizes has the bytes of ids.
+var rewritten, idSizes = func() (map[string]bool, map[string]int) {
+	rewritten, sizes := map[string]bool{}, map[string]int{}
+	for _, r := range names {
+		for _, name := range strings.Fields(r.names) {
+			size := map[string]int{"trace_id": 16, "span_id": 8}[r.to]
+			if object, _, inside := strings.Cut(name, "."); inside && size > 0 {
+				rewritten[object] = true
+			}
+			switch {
+			case size > 0:
+				sizes[name] = size
+			case r.to == "time" || r.to == "level":
+				object, _, _ := strings.Cut(name, ".")
+				rewritten[name], rewritten[object] = true, true
+			}
+		}
+	}
+	return rewritten, sizes
+}()
 
 // eachScalar calls yield for each text, number and literal in v, as plainText has them.
 func eachScalar(v []byte, yield func(string)) {
@@ -200,7 +218,7 @@ func eachScalar(v []byte, yield func(string)) {
 // idInHex is v as plainText is where the slot of name has v in another form, or
 // "!".
 func idInHex(name string, v []byte) string {
-	size := map[string]int{"trace_id": 16, "traceId": 16, "trace.id": 16, "span_id": 8, "spanId": 8, "span.id": 8}[name]
+	size := idSizes[name]
 	var text string
 	if json.Unmarshal(v, &text) != nil || size == 0 {
 		return "!"
