@@ -341,7 +341,7 @@ func appendFound(dst []byte, r role, found []byte, said jsonwalk.Span) []byte {
 }
 
 // appendMembers appends the members of an error, those with roles under their names. rest are
-// causes besides, of which left may be read; a nil rest: without any.
+// causes besides, left of them at most; a nil rest: without any.
 func appendMembers(dst, text []byte, at int, m *members, rest *jsonwalk.Walk, left *int) []byte {
 	for w := jsonwalk.Members(text, at); w.Next(); {
 		r := roleType

@@ -50,7 +50,7 @@ type row struct {
 	rank   uint8
 	form   manner
 	names  string // separated by blanks
-	beside string // of which names one must be in the event for these to count
+	beside string // one of these names must be in the event for the row to count
 }
 
 // Keys are the names under which slots, and attributes of one name, are read. They do not
@@ -82,7 +82,7 @@ type reading struct {
 	form   manner
 	below  bool   // names count in merged objects too
 	mark   uint64 // bit that tells that the event has such a name
-	beside uint64 // marks of which it must have one; 0: none
+	beside uint64 // it must have one of these marks; 0: it needs no mark
 }
 
 var defaultKeys = func() *Keys {
@@ -115,7 +115,7 @@ func NewKeys(added map[string][]string) (*Keys, error) {
 			switch to {
 			case "error":
 				r.form = asError
-			case "level": // HTTP's status is none
+			case "level": // HTTP's status is not a level
 				r.form = asText
 			}
 			rows = append(rows, r)
@@ -295,7 +295,7 @@ func (k *Keys) below(name []byte) key {
 
 var secondError = []byte("err")
 
-// row is that of a key of which there is one.
+// row is that of a key that has one.
 func (k *Keys) row(to key) *reading { return &k.rows[to-firstRow] }
 
 // orDefault is k, or the table if there is none.

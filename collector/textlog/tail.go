@@ -299,7 +299,7 @@ func (p *parser) php() bool {
 }
 
 // CRI returns where what a container has written begins in a line that its runtime has put
-// a time, the stream and the tag of a whole line before; 0: the line is none.
+// a time, the stream and the tag of a whole line before; 0: the line does not begin so.
 func CRI(line []byte) int {
 	time, rest, _ := bytes.Cut(line, blank)
 	stream, rest, _ := bytes.Cut(rest, blank)

@@ -7,7 +7,7 @@ import (
 )
 
 // JSON within a string has a backslash every few bytes. From the first one on a string is
-// read in blocks, of which masks tell what is where: bit n is byte n.
+// read in blocks. Masks tell what is where in a block: bit n is byte n.
 
 const (
 	block  = 64
@@ -118,8 +118,8 @@ func AppendChecked(dst, b []byte, i int) (text []byte, end int, exact bool) {
 
 // appendBlock appends the text of a block of b, with escapes of one byte where m has them,
 // up to a stop, another escape or the last byte. It returns where it has come in out, how
-// much of the block that is, what is left of m, and whether it is at a stop. What is
-// escaped is none.
+// much of the block that is, what is left of m, and whether it is at a stop. A byte that is
+// escaped is not a stop.
 func appendBlock(out []byte, at int, b []byte, i int, m, stop uint64) (newAt, size int, rest uint64, ended bool) {
 	start, size := 0, block
 	for m != 0 {
