@@ -1,8 +1,9 @@
+//go:build unix
+
 package admission
 
 import (
 	"os"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,9 +14,6 @@ import (
 // Beside work that takes all processors, who is sent something goes on after some slices: while
 // more work waits, and while there is as much as processors, in turns that are short.
 func TestRequestsBesideWork(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("pipes of Windows are not looked at by Go's scheduler")
-	}
 	for name, part := range map[string]struct {
 		workers int
 		turn    time.Duration
