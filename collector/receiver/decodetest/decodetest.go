@@ -221,3 +221,19 @@ func Benchmark(b *testing.B, p receiver.Protocol, contentType, body string, even
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
 }
+
+// Pieces has a session decode text that comes in pieces, cut at each of cuts, and then its
+// end. It returns what is not decoded.
+func Pieces(s receiver.Session, c *receiver.Chunk, text string, cuts ...int) (left []byte, err error) {
+	at := 0
+	for _, cut := range append(cuts, len(text), len(text)) {
+		cut = min(max(cut, at), len(text))
+		left, c.End = append(left, text[at:cut]...), at == len(text)
+		c.Data, at = bytes.Clone(left), cut
+		n, err := s.Decode(c)
+		if left = left[n:]; err != nil {
+			return left, err
+		}
+	}
+	return left, nil
+}

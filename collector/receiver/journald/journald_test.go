@@ -53,17 +53,8 @@ func send(t testing.TB, limits normalize.Limits, text string, cuts ...int) (c *r
 	limits.MaxPast, limits.MaxFuture = -1, -1
 	c = &receiver.Chunk{Received: received, Norm: normalize.New(limits), Batch: new(normalize.Batch)}
 	c.Batch.KeepDeadLetters(1 << 20)
-	s, at := &session{most: mostBytes}, 0
-	for _, cut := range append(cuts, len(text), len(text)) {
-		cut = min(max(cut, at), len(text))
-		left, c.End = append(left, text[at:cut]...), at == len(text)
-		c.Data, at = bytes.Clone(left), cut
-		n, err := s.Decode(c)
-		if left = left[n:]; err != nil {
-			return c, left, err
-		}
-	}
-	return c, left, nil
+	left, err = decodetest.Pieces(&session{most: mostBytes}, c, text, cuts...)
+	return c, left, err
 }
 
 func lines(b *normalize.Batch) string { return string(b.AppendTo(nil)) }

@@ -45,17 +45,8 @@ var received = time.Unix(1779972000, 0)
 func send(t testing.TB, p Protocol, text string, cuts ...int) (c *receiver.Chunk, left []byte, err error) {
 	t.Helper()
 	c = &receiver.Chunk{Received: received, Norm: normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1}), Batch: new(normalize.Batch)}
-	s, at := p.Open(), 0
-	for _, cut := range append(cuts, len(text), len(text)) {
-		cut = min(max(cut, at), len(text))
-		left, c.End = append(left, text[at:cut]...), at == len(text)
-		c.Data, at = bytes.Clone(left), cut
-		n, err := s.Decode(c)
-		if left = left[n:]; err != nil {
-			return c, left, err
-		}
-	}
-	return c, left, nil
+	left, err = decodetest.Pieces(p.Open(), c, text, cuts...)
+	return c, left, err
 }
 
 func lines(b *normalize.Batch) string { return string(b.AppendTo(nil)) }
