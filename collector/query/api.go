@@ -210,6 +210,21 @@ func Only(r *http.Request, tenant string) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), onlyKey{}, tenant))
 }
 
+// matchedKey is where Matched leaves a counter in a request's context.
+type matchedKey struct{}
+
+// Matched returns r as one whose lines that match are added to n.
+func Matched(r *http.Request, n *atomic.Uint64) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), matchedKey{}, n))
+}
+
+// matched tells who asked by Matched of lines.
+func matched(r *http.Request, lines uint64) {
+	if n, ok := r.Context().Value(matchedKey{}).(*atomic.Uint64); ok {
+		n.Add(lines)
+	}
+}
+
 // request is what the parameters of a request ask for.
 type request struct {
 	query   *Query         // since and until included

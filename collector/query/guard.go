@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -19,6 +20,8 @@ import (
 //  1. The Host header is an IP address, localhost, a name below .localhost, or
 //     one of hosts, which are names without a port.
 //  2. An Origin header, if there is one, names the same host and port as Host.
+//  3. A Sec-Fetch-Site header, if there is one, does not tell of a page of another origin, except
+//     for what opens as a page of its own: how long an answer takes, too, tells of what is stored.
 //
 // setting is what hosts come from, for the answer.
 func Guard(next http.Handler, setting string, hosts []string) http.Handler {
@@ -39,8 +42,23 @@ func Guard(next http.Handler, setting string, hosts []string) http.Handler {
 				return
 			}
 		}
+		if ofOtherOrigin(r) {
+			writeError(w, http.StatusForbidden, errors.New("pages of other origins may not reach this collector; open them from the collector itself"))
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// ofOtherOrigin reports whether a browser tells that a page of another origin makes the request, and
+// that the answer does not take that page's place.
+func ofOtherOrigin(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+		return false
+	}
+	opens := r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	return !opens
 }
 
 // Names returns the hosts for a Guard of the address listen: hosts, separated by blanks,

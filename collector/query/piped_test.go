@@ -38,6 +38,8 @@ func TestPipedAnswers(t *testing.T) {
 		{"nothing", "", "n", "100", []string{"q", "absent | fields n"}},
 		{"stats", row(`{"level":"INFO","count":90,"p50_n":49}`, 0) + row(`{"level":"WARN","count":10,"p50_n":40}`, 0), "level,count,p50_n", "100", []string{"q", "| stats count(), quantile(0.5, n) by level"}},
 		{"stats of nothing", row(`{"count":0,"u":0}`, 0), "count,sum_n,u", "100", []string{"q", "absent | stats count(), sum(n), uniq(n) as u"}},
+		{"first, last and values", row(`{"level":"INFO","first_n":1,"last_n":99,"v":["INFO"]}`, 0) + row(`{"level":"WARN","first_n":0,"last_n":90,"v":["WARN"]}`, 0), "level,first_n,last_n,v", "100", []string{"q", "| stats first(n), last(n), values(level) as v by level"}},
+		{"values are few", row(`{"v":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19]}`, 0), "v", "100", []string{"q", "| stats values(n) as v"}},
 		{"stats by level, in its order", row(`{"level":"INFO"}`, 0) + row(`{"level":"WARN"}`, 0), "level", "100", []string{"q", "| stats count() by level | sort level | fields level"}},
 		{"steps of time", row(`{"time":"2026-05-28T00:00:00.000000000Z","n":60}`, 0) + row(`{"time":"2026-05-28T00:01:00.000000000Z","n":40}`, 0), "time,n", "100", []string{"q", "| stats count() as n by time(1m)"}},
 		{"top", row(`{"level":"INFO","count":90}`, 0), "level,count", "100", []string{"q", "| top 1 level"}},
@@ -241,6 +243,7 @@ func TestPipedEstimates(t *testing.T) {
 	_, base := serve(t, s, Options{})
 	for q, want := range map[string]string{
 		"| stats uniq(n) as u, quantile(0.5, n)":            "p50_n (within 1 % of the value), u (standard error 1.15 %)",
+		"| stats values(n), values(level)":                  "values_n (the first 20)",
 		"n<8192 | stats uniq(n) as u, quantile(0.5, n)":     "u (standard error 1.15 %)",
 		"n<1024 | stats uniq(n) as u, quantile(0.5, n)":     "",
 		"| stats count(), min(n), max(n), sum(n) | limit 1": "",

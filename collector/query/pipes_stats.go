@@ -10,12 +10,13 @@ import (
 	"github.com/rollway/rollway/internal/times"
 )
 
-const expectedFunction = "a function: count(), sum(field), avg(field), min(field), max(field), quantile(0.99, field), uniq(field)"
+const expectedFunction = "a function: count(), sum(field), avg(field), min(field), max(field), quantile(0.99, field), uniq(field), first(field), last(field), values(field)"
 
 // otherFunctions are names in other languages, and what is meant here.
 var otherFunctions = map[string]string{
 	"mean": "avg(field)", "average": "avg(field)", "median": "quantile(0.5, field)", "percentile": "quantile(0.99, field)",
 	"dc": "uniq(field)", "dcount": "uniq(field)", "distinct": "uniq(field)", "count_distinct": "uniq(field)", "count_uniq": "uniq(field)", "cardinality": "uniq(field)",
+	"earliest": "first(field)", "latest": "last(field)", "any": "first(field)", "list": "values(field)", "make_set": "values(field)", "uniq_values": "values(field)", "row_any": "first(field)",
 	"by": `a function first, such as count(), and then "by"`,
 }
 
@@ -32,7 +33,7 @@ func (p *pipeParser) stats() error {
 		err = p.as(&call.Name)
 		s.Calls = append(s.Calls, call)
 		column := pipe.Field{Name: call.Name}
-		if call.Function == "min" || call.Function == "max" {
+		if slices.Contains([]string{"min", "max", "first", "last"}, call.Function) {
 			column.Level = call.Field.Level
 		}
 		calls = append(calls, column)
@@ -102,6 +103,13 @@ func (p *pipeParser) call() (c pipe.Call, err error) {
 	f, err := p.field()
 	if err != nil {
 		return c, err
+	}
+	if c.Function == "first" || c.Function == "last" {
+		t, err := p.fieldOf("time", at)
+		if err != nil {
+			return c, err
+		}
+		c.Time = &t
 	}
 	c.Field, c.Name = &f, label+"_"+f.Name
 	return c, p.need(")")

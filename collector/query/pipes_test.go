@@ -38,6 +38,8 @@ func TestPipeErrors(t *testing.T) {
 		{"| stats sum(a", 14, "expected \")\""},
 		{"| stats p99(a)", 9, "found `p99`, expected quantile(0.99, field)"},
 		{"| stats dc(a)", 9, "expected uniq(field)"},
+		{"| stats latest(a)", 9, "expected last(field)"},
+		{"| fields a | stats last(a)", 20, "found `time`, expected a column of these rows: a"},
 		{"| stats quantile(a, 0.99)", 18, "found `a,`, expected a number from 0 to 1"},
 		{"| stats quantile(99, a)", 18, "expected a number from 0 to 1, such as 0.99"},
 		{"| stats quantile(0.99)", 22, "expected \",\""},
@@ -101,7 +103,7 @@ func TestNoPipes(t *testing.T) {
 
 func FuzzPipes(f *testing.F) {
 	for _, seed := range []string{
-		"a | fields time, msg as m | sort -m, time desc | limit 5", `"|" | sort by (a asc, "b c")`, "| stats count(), min(level) as m, quantile(.9, a), avg(a), sum(x), uniq(m) by time(1h), service as s | top 3 s, m | stats sum(count)", "| limit 99999999999999999999", `| parse "<a> <b> took <c:number>" | parse a ~"(?P<d>.)\"?" | stats sum(c) by d`, `| parse m.x "<_>:<q>"`, `| parse "<pattern> " | patterns by a limit 3`, `| patterns new since "1h ago" by a limit 3 | fields first`,
+		"a | fields time, msg as m | sort -m, time desc | limit 5", `"|" | sort by (a asc, "b c")`, "| stats count(), min(level) as m, quantile(.9, a), avg(a), sum(x), uniq(m) by time(1h), service as s | top 3 s, m | stats sum(count)", "| stats first(msg), last(level), values(a) by s", "| limit 99999999999999999999", `| parse "<a> <b> took <c:number>" | parse a ~"(?P<d>.)\"?" | stats sum(c) by d`, `| parse m.x "<_>:<q>"`, `| parse "<pattern> " | patterns by a limit 3`, `| patterns new since "1h ago" by a limit 3 | fields first`,
 	} {
 		f.Add(seed)
 	}

@@ -55,6 +55,7 @@ func (a *API) ServeRejected(w http.ResponseWriter, r *http.Request, s *deadlette
 	setHeader(w, "application/x-ndjson")
 	out := &stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout}
 	err = s.Find(ctx, filter, last, func(e *deadletter.Entry) error {
+		matched(r, 1)
 		line, err := json.Marshal(e)
 		out.buf = append(append(out.buf, line...), '\n')
 		if limit--; limit == 0 {

@@ -112,6 +112,7 @@ func (a *API) start(w http.ResponseWriter, r *http.Request, req request) (ctx co
 	}
 	out.reclaim = func() error { return a.reclaim(ctx, out.p) }
 	return ctx, out, func() {
+		matched(r, out.matched)
 		out.mem.release()
 		end()
 	}, true

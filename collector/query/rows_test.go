@@ -509,6 +509,30 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
+// Of requests that pages of other origins make, those alone pass that open a page of their own.
+func TestGuardOfSites(t *testing.T) {
+	h := Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}), "hosts", nil)
+	for _, c := range []struct {
+		method, site, mode, dest string
+		want                     int
+	}{
+		{"GET", "", "", "", 200}, {"GET", "same-origin", "cors", "empty", 200}, {"POST", "same-origin", "cors", "empty", 200}, {"GET", "none", "navigate", "document", 200},
+		{"GET", "cross-site", "no-cors", "image", 403}, {"GET", "same-site", "no-cors", "script", 403}, {"GET", "cross-site", "cors", "empty", 403}, {"GET", "cross-site", "navigate", "iframe", 403},
+		{"GET", "cross-site", "navigate", "document", 200}, {"POST", "cross-site", "navigate", "document", 403}, {"HEAD", "same-site", "no-cors", "empty", 403}, {"GET", "new-word", "", "", 403},
+	} {
+		r := httptest.NewRequest(c.method, "http://127.0.0.1:4318/api/query", nil)
+		for name, value := range map[string]string{"Sec-Fetch-Site": c.site, "Sec-Fetch-Mode": c.mode, "Sec-Fetch-Dest": c.dest} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != c.want {
+			t.Errorf("%+v: %d", c, w.Code)
+		}
+	}
+}
+
 func TestGuard(t *testing.T) {
 	h := Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}), "hosts", Names(" logs.example ", "metrics.example:1"))
 	for _, c := range []struct {

@@ -246,6 +246,8 @@ func slowCall(function, name string, values []slowValue, rows int) slowValue {
 			different[slowKey(v)] = true
 		}
 		return slowValue{"number", strconv.Itoa(len(different))}
+	case function == "values":
+		return slowValues(values)
 	case function == "min" || function == "max":
 		if len(values) == 0 {
 			return slowValue{}
@@ -259,7 +261,7 @@ func slowCall(function, name string, values []slowValue, rows int) slowValue {
 			return cmp.Or(c, strings.Compare(a.text, b.text), strings.Compare(a.kind, b.kind))
 		}
 		return slices.MinFunc(values, full)
-	case len(numbers) == 0:
+	case len(numbers) == 0 || function == "first" || function == "last":
 		return slowValue{}
 	case function == "sum" && large:
 		return slowFloat(total)
@@ -277,6 +279,48 @@ func slowCall(function, name string, values []slowValue, rows int) slowValue {
 	}
 	rank := max(1, (percent*len(floats)+99)/100)
 	return slowFloat(new(big.Rat).SetFloat64(floats[rank-1]))
+}
+
+// slowValues is the list of the first 20 different values.
+func slowValues(values []slowValue) slowValue {
+	least := map[slowValue]slowValue{}
+	for _, v := range values {
+		if old, has := least[slowKey(v)]; !has || v.text < old.text {
+			least[slowKey(v)] = v
+		}
+	}
+	if len(least) == 0 {
+		return slowValue{}
+	}
+	kinds := []string{"number", "string", "other"}
+	list := slices.SortedFunc(maps.Values(least), func(a, b slowValue) int {
+		return cmp.Or(slowCompareBy("")(a, b), slices.Index(kinds, a.kind)-slices.Index(kinds, b.kind), strings.Compare(a.text, b.text))
+	})
+	var texts []string
+	for _, v := range list[:min(20, len(list))] {
+		texts = append(texts, v.json())
+	}
+	return slowValue{"other", "[" + strings.Join(texts, ",") + "]"}
+}
+
+// slowEdge is the value of the first or last row, by time, that has one.
+func slowEdge(rows []slowRow, name, function string) (best slowValue) {
+	var when time.Time
+	for _, r := range rows {
+		v, at := r.fields[name], r.fields["time"]
+		t, err := time.Parse(time.RFC3339Nano, at.text)
+		if v.kind == "" || at.kind != "string" || err != nil {
+			continue
+		}
+		c := t.Compare(when)
+		if function == "last" {
+			c = -c
+		}
+		if c = cmp.Or(c, strings.Compare(v.text, best.text), strings.Compare(v.kind, best.kind)); best.kind == "" || c < 0 {
+			best, when = v, t
+		}
+	}
+	return best
 }
 
 type slowGroup struct {
@@ -335,6 +379,9 @@ func slowStats(functions, of, names, by []string, steps []time.Duration) slowSta
 					}
 				}
 				row.fields[names[len(by)+i]] = slowCall(function, of[i], values, len(g.rows))
+				if function == "first" || function == "last" {
+					row.fields[names[len(by)+i]] = slowEdge(g.rows, of[i], function)
+				}
 			}
 			out = append(out, row)
 		}
@@ -489,7 +536,10 @@ func (m *pipeMaker) addStats() {
 	var functions, of, calls, by, groups []string
 	var steps []time.Duration
 	for range 1 + m.IntN(3) {
-		function, name := one(m.Rand, "rows", "count", "sum", "avg", "min", "max", "uniq", "0", "7", "50", "99", "100"), m.some(1)[0]
+		function, name := one(m.Rand, "rows", "count", "sum", "avg", "min", "max", "uniq", "values", "first", "last", "0", "7", "50", "99", "100"), m.some(1)[0]
+		if (function == "first" || function == "last") && !slices.Contains(m.names, "time") {
+			function = "max"
+		}
 		text := fmt.Sprintf("%s(%s)", function, quoteName(name))
 		if percent, err := strconv.Atoi(function); err == nil {
 			text = fmt.Sprintf("quantile(%g, %s)", float64(percent)/100, quoteName(name))
@@ -513,7 +563,7 @@ func (m *pipeMaker) addStats() {
 	names := slices.Clone(by)
 	for i := range calls {
 		name := "column " + strconv.Itoa(m.IntN(1e6))
-		if (functions[i] == "min" || functions[i] == "max") && strings.HasPrefix(of[i], "level") {
+		if slices.Contains([]string{"min", "max", "first", "last"}, functions[i]) && strings.HasPrefix(of[i], "level") {
 			name = "level " + name
 		}
 		names = append(names, name)

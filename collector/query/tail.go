@@ -70,6 +70,7 @@ func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 	t.buf = append(t.buf, "\n\n"...)
 	t.reads = found{at: &t.turn, step: func() bool { return ctx.Err() == nil }}
 	req.query.configure(reader, &t.reads)
+	defer func() { matched(r, t.sum) }()
 	if err = t.flush(); err == nil {
 		err = t.run(ctx)
 	}
@@ -111,6 +112,7 @@ type tail struct {
 	only     bool   // nothing is told of lines that do not match
 	told     uint64 // the client knows of everything before this offset
 	failures int    // of the reader, in a row
+	sum      uint64 // lines that matched
 	begun    time.Time
 	matching time.Duration // lines, without the time that the client took
 }
@@ -249,6 +251,7 @@ func (t *tail) frame(ctx context.Context, f journal.Frame) error {
 	}, func() error { return context.Cause(ctx) })
 	t.api.stats.scanned.Add(n.scanned)
 	t.api.stats.matched.Add(n.matched)
+	t.sum += n.matched
 	t.matching += time.Since(begin) - n.away - (t.waited - waited) + t.reads.matching
 	t.reads.matching = 0
 	if err == nil && t.matching > t.api.o.SearchCPU+time.Since(t.begun)/10 {

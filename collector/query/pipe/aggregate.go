@@ -45,6 +45,10 @@ var Functions = map[string]func(f *Field) states{
 	"min":  func(f *Field) states { return newList[extreme](func(e *extreme) { *e = extreme{field: f, sign: 1} }) },
 	"max":  func(f *Field) states { return newList[extreme](func(e *extreme) { *e = extreme{field: f, sign: -1} }) },
 	"uniq": func(*Field) states { return newList[uniq](func(u *uniq) { *u = uniq{} }) },
+
+	"first":  func(*Field) states { return newList[edge](func(e *edge) { *e = edge{sign: 1} }) },
+	"last":   func(*Field) states { return newList[edge](func(e *edge) { *e = edge{sign: -1} }) },
+	"values": func(*Field) states { return newList[few](func(f *few) { *f = few{} }) },
 }
 
 // extreme is the least or greatest value. Of numbers that are equal it takes the first in

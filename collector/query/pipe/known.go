@@ -61,6 +61,10 @@ func (s *statsStep) rowOf(t *Table, row int32) *Row {
 func (s *statsStep) addRows(t *Table, rows, groups []int32) (grown int) {
 	for i, states := range s.states {
 		switch f := s.Calls[i].Field; {
+		case s.Calls[i].Time != nil:
+			for j, row := range rows {
+				grown += s.addTimed(i, int(groups[j]), s.rowOf(t, row))
+			}
 		case f == nil:
 			states.(*counts).addRows(groups)
 		case f.inTable():

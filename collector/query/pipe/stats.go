@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/columns"
+	"github.com/rollway/rollway/internal/times"
 )
 
 // Stats makes one row of each group of rows, in the order of its keys.
@@ -29,6 +30,7 @@ type Call struct {
 	Name     string // of the column
 	Function string // one of Functions, "count" or "quantile"
 	Field    *Field // nil: of rows; only of count
+	Time     *Field // whose order first and last go by; nil for others
 	P        float64
 }
 
@@ -42,6 +44,7 @@ type statsStep struct {
 	key    []byte
 	cuts   []cut // by index in Groups
 	short  bool  // of memory: quantiles hold less
+	clock  times.Cache
 
 	known   known
 	missing []missing
@@ -100,6 +103,10 @@ func (s *statsStep) reset() {
 func (s *statsStep) row(r *Row) error {
 	group, grown := s.groupOf(r)
 	for i := range s.Calls {
+		if s.Calls[i].Time != nil {
+			grown += s.addTimed(i, group, r)
+			continue
+		}
 		var v Value
 		if f := s.Calls[i].Field; f != nil {
 			if v = f.of(r); v.Kind == Absent {
