@@ -25,6 +25,7 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/sink"
 	"github.com/rollway/rollway/collector/sink/kafka"
+	"github.com/rollway/rollway/collector/ui"
 	"github.com/rollway/rollway/collector/ulid"
 )
 
@@ -48,6 +49,7 @@ type Collector struct {
 	health    *health.Health
 	metrics   *metrics
 	clients   *clients.Table
+	sessions  ui.Sessions
 
 	sinks []*sink.Runner
 	kafka *kafka.Destination // nil: off

@@ -10,10 +10,12 @@ import (
 	"strings"
 
 	"github.com/rollway/rollway/collector/access"
+	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/endpoints"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/receiver/elastic"
 	"github.com/rollway/rollway/collector/receiver/otlp"
+	"github.com/rollway/rollway/collector/ui"
 )
 
 // A page is an endpoint with what it is for, as GET / lists it.
@@ -30,8 +32,12 @@ var ownEndpoints = []page{
 	{"GET  /api/facets", "the most frequent values of fields: ?field=service,level&q=EXPRESSION&since=1d&limit=N"},
 	{"GET  /api/tail", "follow lines as server-sent events: ?q=EXPRESSION"},
 	{"GET  /api/rejected", "read rejected events: ?reason=&receiver=&tenant=&text=&since=&until=&limit=N or &last=N"},
+	{"POST /api/rejected/replay", "send dead letters again: {\"ids\":[\"ID\"]}"},
+	{"POST /api/explain-event", "what would become of an event, step by step; nothing is stored: ?as=/api/logs"},
+	{"GET  /api/pipeline", "receivers, rules, journal, sinks, ledger: how it all fares"},
 	{"GET  /api/clients", "who sends what: requests, events, bytes, refusals and the last error of each client"},
 	{"GET  /api/ledger", "what became of each event since the start, as counted; 'rollway reconcile' compares it with the journal"},
+	{"GET  /ui/", "the page for people; a browser is led there from /"},
 	{"GET  /metrics", "figures for Prometheus"},
 	{"GET  /healthz", "200 while the process lives"},
 	{"GET  /readyz", "200 while lines can be stored, 503 and the reason otherwise"},
@@ -47,24 +53,60 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 		route(path, c.take(append([]string{http.MethodPost}, methods...), hosts, h))
 	}
 	reading := func(h http.Handler) http.Handler { return c.readers(query.Guard(h, "hosts", hosts)) }
-	take("/api/logs", c.receiver)
+	take(logsPath, c.receiver)
 	c.routeReceivers(take)
 	for _, p := range endpoints.Probes {
 		route(p.Path, readOnly(c.probe(p)))
 	}
 	// These set deadlines of their own.
 	for path, h := range c.api.Handlers() {
-		mux.Handle(path, c.measured(path, 0, reading(h)))
+		mux.Handle(path, c.measured(path, 0, reading(c.audited(h))))
 	}
-	mux.Handle(rejectedPath, c.measured(rejectedPath, 0, reading(http.HandlerFunc(c.serveRejected))))
+	mux.Handle(rejectedPath, c.measured(rejectedPath, 0, reading(c.audited(http.HandlerFunc(c.serveRejected)))))
+	route(replayPath, reading(http.HandlerFunc(c.serveReplay)))
+	route(explainEventPath, reading(http.HandlerFunc(c.serveExplainEvent)))
+	route("/api/pipeline", reading(readOnly(http.HandlerFunc(c.servePipeline))))
 	route("/api/clients", reading(readOnly(http.HandlerFunc(c.serveClients))))
 	route("/api/ledger", reading(readOnly(http.HandlerFunc(c.serveLedger))))
 	route("/metrics", reading(readOnly(c.serveMetrics(errorLog))))
 	route("/healthz", readOnly(http.HandlerFunc(c.serveHealth)))
 	route("/readyz", readOnly(http.HandlerFunc(c.serveReady)))
-	mux.Handle("/{$}", c.measured("/", inTime, elastic.Handshake(readOnly(http.HandlerFunc(c.serveIndex)))))
+	index := http.Handler(http.HandlerFunc(c.serveIndex))
+	if c.servesPage() {
+		for path, file := range ui.Files() {
+			if path == ui.Prefix {
+				path += "{$}" // and nothing below it, which /{index}/_bulk may be
+			}
+			mux.Handle(path, c.measured(ui.Prefix, inTime, query.Guard(readOnly(file), "hosts", hosts)))
+		}
+		route(sessionPath, query.Guard(http.HandlerFunc(c.serveSession), "hosts", hosts))
+		index = toPage(index)
+	}
+	mux.Handle("/{$}", c.measured("/", inTime, elastic.Handshake(readOnly(index))))
 	mux.Handle("/", c.measured(otherPath, inTime, otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown)))))
 	return elastic.Documents(mux)
+}
+
+// servesPage reports whether there is a page for people: unless the configuration decides, where it
+// shows nothing to others.
+func (c *Collector) servesPage() bool {
+	if c.config.UI.Serve == config.Auto {
+		return c.config.Access.Tokens != "" || !reachable(c.Addr())
+	}
+	return c.config.UI.Serve == "on"
+}
+
+// toPage leads browsers to the page.
+func toPage(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Vary", "Accept")
+		if ui.WantsPage(r) {
+			w.Header().Set("Location", strings.TrimPrefix(ui.Prefix, "/")) // below what a proxy may have in front
+			w.WriteHeader(http.StatusFound)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // routeReceivers calls route for each endpoint of a receiver.
@@ -107,10 +149,10 @@ func (c *Collector) serveHealth(w http.ResponseWriter, _ *http.Request) {
 const rejectedPath = "/api/rejected"
 
 // serveRejected shows who may read the dead letters of its tenant. To mark them as replayed
-// takes the right to write, too.
+// takes the right to write or to operate, too.
 func (c *Collector) serveRejected(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
-		if _, err := c.state.Load().identify(r, access.Write); err != nil {
+		if _, err := c.caller(r, access.Write|access.Operate); err != nil {
 			writeRefusal(w, err)
 			return
 		}

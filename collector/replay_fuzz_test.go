@@ -143,7 +143,7 @@ func FuzzDeadLetters(f *testing.F) {
 				return // which the dead letter says
 			}
 			if l.Reason == normalize.ReasonTooLarge {
-				for line := range strings.Lines(string(reread.Lines(l))) {
+				for line := range strings.Lines(string(reread.Lines(l, reread.NoLimits))) {
 					got = append(got, slices.Repeat([]string{line}, int(l.Count))...)
 				}
 			}

@@ -86,7 +86,7 @@ func TestDeadLettersOfReceivers(t *testing.T) {
 		if around, err := l.ContextBytes(); err != nil || strings.Contains(string(around), "hidden") {
 			t.Errorf("the context is %q, %v", around, err)
 		}
-		body := reread.Lines(&l)
+		body := reread.Lines(&l, reread.NoLimits)
 		if l.Receiver == "/api/logs" { // it is sent as it is
 			if len(body) > 0 {
 				t.Errorf("%s is read as %s", text, body)
@@ -137,7 +137,7 @@ func TestDeadLettersWithoutContext(t *testing.T) {
 		{deadletter.Entry{Receiver: "%zz", Event: "x"}, ""},
 		{deadletter.Entry{Receiver: "/v1/logs", Base64: "?"}, ""},
 	} {
-		got := string(reread.Lines(&tc.letter))
+		got := string(reread.Lines(&tc.letter, reread.NoLimits))
 		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
 			t.Errorf("%+v is %q, want %q in it", tc.letter, got, tc.want)
 		}
@@ -151,7 +151,7 @@ func TestLetterOfBody(t *testing.T) {
 		t.Fatal(code, answer)
 	}
 	letters := deadLettersOf(t, r)
-	if len(letters) != 1 || !letters[0].Whole || letters[0].Event != `{"resourceLogs":7}` || reread.Lines(&letters[0]) != nil {
+	if len(letters) != 1 || !letters[0].Whole || letters[0].Event != `{"resourceLogs":7}` || reread.Lines(&letters[0], reread.NoLimits) != nil {
 		t.Errorf("%+v", letters)
 	}
 }

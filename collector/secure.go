@@ -53,10 +53,8 @@ func (s *state) identify(r *http.Request, right access.Right) (*access.Token, er
 	switch {
 	case token == nil:
 		return nil, &receiver.Refusal{Code: http.StatusUnauthorized, Text: "the token is not known here"}
-	case !token.May(right) && right == access.Write:
-		return nil, &receiver.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " may not write"}
 	case !token.May(right):
-		return nil, &receiver.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " may not read"}
+		return nil, mayNot(token, right)
 	case token.OfPages() && !token.ListsOrigin(r.Header.Get("Origin")):
 		return nil, &receiver.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " is for web pages of its origins"}
 	case !token.OfPages() && ofOtherPage(r):
@@ -73,36 +71,54 @@ func ofOtherPage(r *http.Request) bool {
 	return origin != "" && !strings.EqualFold(host, r.Host)
 }
 
-// tenantKey is where readers leaves a tenant in a request's context.
-type tenantKey struct{}
+// callerKey is where readers leaves the caller in a request's context.
+type callerKey struct{}
+
+// callerOf returns the caller of a request that readers let through.
+func callerOf(r *http.Request) caller {
+	who, _ := r.Context().Value(callerKey{}).(caller)
+	return who
+}
 
 // tenantOf returns the tenant that a request, which readers let through, may know alone;
 // "": of all.
 func tenantOf(r *http.Request) string {
-	tenant, _ := r.Context().Value(tenantKey{}).(string)
-	return tenant
+	if token := callerOf(r).token; token != nil {
+		return token.Tenant()
+	}
+	return ""
 }
 
 // readers lets those through who may read. A token of a tenant finds that
-// tenant's lines.
+// tenant's lines. What a person asks for ends with the session.
 func (c *Collector) readers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, err := c.state.Load().identify(r, access.Read)
+		who, err := c.caller(r, access.Read)
 		if err != nil {
 			writeRefusal(w, err)
 			return
 		}
-		switch conn := admission.ConnOf(r.Context()); {
-		case token != nil:
-			r = r.WithContext(admission.WithPrincipal(r.Context(), token.Principal()))
+		ctx := context.WithValue(r.Context(), callerKey{}, who)
+		if who.ends != nil {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(who.ends, cancel)()
+		}
+		switch conn := admission.ConnOf(ctx); {
+		case who.token != nil:
+			if answer, is := w.(*answerWriter); is {
+				answer.from = who.token
+			}
+			ctx = admission.WithPrincipal(ctx, who.token.Principal())
 		case conn != nil:
 			p := conn.Client(c.state.Load().client(r))
 			defer c.admission.Release(p)
-			r = r.WithContext(admission.WithPrincipal(r.Context(), p))
+			ctx = admission.WithPrincipal(ctx, p)
 		}
-		if token != nil && token.Tenant() != "" {
-			r = query.Only(r, token.Tenant())
-			r = r.WithContext(context.WithValue(r.Context(), tenantKey{}, token.Tenant()))
+		r = r.WithContext(ctx)
+		if tenant := tenantOf(r); tenant != "" {
+			r = query.Only(r, tenant)
 		}
 		next.ServeHTTP(w, r)
 	})

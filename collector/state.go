@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"fmt"
 	"net/http"
@@ -25,12 +26,14 @@ type state struct {
 	proxies *forwarded.Trust
 	program *enrich.Program // what is done to events; nil: nothing
 
+	userHeader, roleHeader string // in which proxies name persons; "": in none
+
 	policy receiver.Policy // all of it, as the receiver asks for it
 }
 
 // loadState reads all files that cfg names. ids go on over reloads.
 func loadState(cfg config.Config, ids *ulid.Source) (*state, error) {
-	s := new(state)
+	s := &state{userHeader: cfg.UI.UserHeader, roleHeader: cfg.UI.RoleHeader}
 	var err error
 	if path := cfg.Access.Tokens; path != "" {
 		if s.tokens, err = access.Load(path); err != nil {
@@ -84,6 +87,9 @@ func CheckFiles(cfg config.Config) error {
 
 // admit is receiver.Policy.Admit.
 func (s *state) admit(r *http.Request) (receiver.Sender, error) {
+	if own, is := r.Context().Value(ownKey{}).(ownRequest); is {
+		return own.sender, nil
+	}
 	token, err := s.identify(r, access.Write)
 	if token == nil {
 		return nil, err // not a nil *Token
@@ -92,7 +98,7 @@ func (s *state) admit(r *http.Request) (receiver.Sender, error) {
 }
 
 // enforce puts s into force. All tokens of a tenant share what the one with the greatest
-// weight gets.
+// weight gets. Sessions whose token is gone, or may do something else, end.
 func (c *Collector) enforce(s *state) {
 	weights := make(map[string]int)
 	for _, t := range s.tokens.Tokens() {
@@ -101,11 +107,17 @@ func (c *Collector) enforce(s *state) {
 	for _, t := range s.tokens.Tokens() {
 		t.SetPrincipal(c.admission.Named(t.Scope(), weights[t.Scope()]))
 	}
+	if before := c.state.Load(); before != nil {
+		c.sessions.Keep(func(sum [sha256.Size]byte) bool {
+			was, is := before.tokens.FindSum(sum), s.tokens.FindSum(sum)
+			return was != nil && is != nil && was.Tenant() == is.Tenant() && was.Rights == is.Rights
+		})
+	}
 	c.state.Store(s)
 }
 
 // Reload reads the files of tokens, certificates and networks that cfg names again and puts
-// them into force all together, with what cfg says of proxies, enrich, rules and normalize.parse. Other
+// them into force all together, with what cfg says of proxies, headers of persons, enrich, rules and normalize.parse. Other
 // settings cannot change while the collector runs. If one did, or a file cannot be used,
 // the error says which and why, and nothing is changed.
 func (c *Collector) Reload(cfg config.Config) error {
@@ -114,6 +126,7 @@ func (c *Collector) Reload(cfg config.Config) error {
 	}
 	same := cfg
 	same.Access, same.TLS, same.Proxies = c.config.Access, c.config.TLS, c.config.Proxies
+	same.UI.UserHeader, same.UI.RoleHeader = c.config.UI.UserHeader, c.config.UI.RoleHeader
 	same.Enrich, same.Rules, same.Normalize.Parse = c.config.Enrich, c.config.Rules, c.config.Normalize.Parse
 	if key := same.Difference(&c.config); key != "" {
 		return fmt.Errorf("%s is another than at the start, which takes a restart; nothing was changed", key)

@@ -17,9 +17,31 @@ import (
 type Right uint8
 
 const (
-	Write Right = 1 << iota // send events
-	Read                    // query, tail, metrics
+	Write   Right = 1 << iota // send events
+	Read                      // query, tail, metrics
+	Operate                   // replay dead letters
 )
+
+// rights are the names of rights, in the order in which they are listed.
+var rights = []namedRight{{"write", Write}, {"read", Read}, {"operate", Operate}}
+
+type namedRight struct {
+	name  string
+	right Right
+}
+
+// Names returns the names of the rights in r.
+func (r Right) Names() (list []string) {
+	for _, n := range rights {
+		if r&n.right != 0 {
+			list = append(list, n.name)
+		}
+	}
+	return list
+}
+
+// All is every right: what everybody has where there are no tokens.
+const All = Write | Read | Operate
 
 // Token is one entry of a file. It is read-only except for its allowance.
 type Token struct {
@@ -52,7 +74,7 @@ func ExtrasOf(tenant string) *normalize.Extras {
 	return x
 }
 
-// May reports whether the token has the right. A nil Token has none.
+// May reports whether the token has the right, or one of several. A nil Token has none.
 func (t *Token) May(r Right) bool { return t != nil && t.Rights&r != 0 }
 
 // Scope is the tenant, or else the token's own name after a sign that no tenant's
@@ -114,7 +136,18 @@ func (k *Keyring) Find(secret string) *Token {
 	if k == nil || secret == "" {
 		return nil
 	}
-	d := k.digest(sha256.Sum256([]byte(secret)))
+	return k.FindSum(Sum(secret))
+}
+
+// Sum returns the SHA-256 of a secret.
+func Sum(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
+
+// FindSum returns the token whose secret has the SHA-256, or nil.
+func (k *Keyring) FindSum(sum [sha256.Size]byte) *Token {
+	if k == nil {
+		return nil
+	}
+	d := k.digest(sum)
 	// The map compares parts of d first, which nobody can choose without key.
 	t := k.tokens[d]
 	if t == nil || subtle.ConstantTimeCompare(t.id[:], d[:]) != 1 {
@@ -129,6 +162,16 @@ func (k *Keyring) digest(sum [sha256.Size]byte) digest {
 	copy(keyed[:], k.key[:])
 	copy(keyed[len(k.key):], sum[:])
 	return sha256.Sum256(keyed[:])
+}
+
+// Named returns the token of a name, or nil.
+func (k *Keyring) Named(name string) *Token {
+	for _, t := range k.Tokens() {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
 }
 
 // Tokens returns all tokens in the order of the file.

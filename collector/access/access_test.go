@@ -85,7 +85,7 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		{"- {name: a, secret: " + one + ", tenant: x, may: [write, read], origins: [\"https://shop.example\"]}", "may: a token with origins"},
 		{"- name: a\n  secret: \"" + one + "\"\n- name: a\n  secret: \"" + two + "\"", "a is taken in line 1"},
 		{"- name: a\n  secret: \"" + one + "\"\n- name: b\n  secret: \"" + one + "\"", "tokens a and b have the same"},
-		{"- name: a\n  secret: \"" + one + "\"\n  may: delete", "write or read is wanted"},
+		{"- name: a\n  secret: \"" + one + "\"\n  may: delete", "write, read or operate is wanted"},
 		{"- name: a\n  secret: \"" + one + "\"\n  may: []", "of no use"},
 		{"- name: a\n  secret: \"" + one + "\"\n  durability: best", "buffered or synced"},
 		{"- name: a\n  secret: \"" + one + "\"\n  events_per_second: -1", "a number above 0"},

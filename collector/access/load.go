@@ -32,7 +32,7 @@ const maxFile = 4 << 20
 //     secret: "…"               # at least 16 characters; or
 //     secret_sha256: "…"        # its SHA-256 in hexadecimal
 //     tenant: shop              # optional, goes into each event; read finds these alone
-//     may: [write, read]        # optional, [write] if left out
+//     may: [write, read]        # optional, also operate; [write] if left out
 //     durability: synced        # optional, buffered or synced
 //     bytes_per_second: 10MiB   # optional, of bodies, unpacked
 //     events_per_second: 5000   # optional
@@ -295,17 +295,15 @@ func elements(v *yaml.Node) []*yaml.Node {
 
 func (l *loader) rights(v *yaml.Node) (r Right) {
 	for _, n := range elements(v) {
-		switch n.Value {
-		case "write":
-			r |= Write
-		case "read":
-			r |= Read
-		default:
-			l.fail(n, "may", "write or read is wanted")
+		i := slices.IndexFunc(rights, func(known namedRight) bool { return known.name == n.Value })
+		if i < 0 {
+			l.fail(n, "may", "write, read or operate is wanted")
+			continue
 		}
+		r |= rights[i].right
 	}
 	if r == 0 {
-		l.fail(v, "may", "write or read is wanted: a token that may do nothing is of no use")
+		l.fail(v, "may", "write, read or operate is wanted: a token that may do nothing is of no use")
 	}
 	return r
 }

@@ -57,6 +57,13 @@ func checkNamed(tag string) func(string) error {
 		}
 	case "proxies": // networks and addresses
 		return func(s string) error { _, err := forwarded.New(s, forwarded.XForwardedFor); return err }
+	case "header":
+		return func(s string) error {
+			if s != "" && !headerName.MatchString(s) || slices.Contains([]string{"authorization", "cookie", "host"}, strings.ToLower(s)) {
+				return fmt.Errorf("%.60q is no header for this: write a name such as X-Forwarded-User", s)
+			}
+			return nil
+		}
 	case "zone":
 		return func(s string) error {
 			if _, err := time.LoadLocation(s); err != nil || s == "" {
@@ -69,6 +76,8 @@ func checkNamed(tag string) func(string) error {
 	}
 	panic("config: no check " + tag)
 }
+
+var headerName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,63}$`)
 
 // checkTopic admits what Kafka admits.
 func checkTopic(s string) error {

@@ -37,6 +37,7 @@ type Config struct {
 	Access  Access  `key:"access"`
 	TLS     TLS     `key:"tls"`
 	Proxies Proxies `key:"proxies"`
+	UI      UI      `key:"ui"`
 
 	// Package enrich parses these; nil: none.
 	Enrich *Block `key:"enrich"`
@@ -68,6 +69,13 @@ type TLS struct {
 type Proxies struct {
 	Trusted string `key:"trusted" check:"proxies"`                                                // their networks or addresses, separated by blanks; empty: none
 	Header  string `key:"header" default:"x-forwarded-for" check:"one x-forwarded-for forwarded"` // the header that names the client
+}
+
+// UI configures the page for people, /ui/.
+type UI struct {
+	Serve      string `key:"serve" default:"auto" check:"one auto on off"` // auto: if Listen is loopback, or there are tokens
+	UserHeader string `key:"user_header" check:"header"`                   // in which trusted proxies name the person whose request it is; empty: in none
+	RoleHeader string `key:"role_header" check:"header"`                   // in which they list roles, whose rights are those of the token of that name; empty: the person's name is the token's
 }
 
 // Limits bounds a request, an event, and all requests together.
@@ -327,6 +335,8 @@ func (c *Config) Check() error {
 	add(3*l.MaxUnpacked > l.InFlight, "limits.in_flight",
 		"%v is less than three times limits.max_unpacked (%v): the largest request allowed could never be accepted", l.InFlight, l.MaxUnpacked)
 	add(l.MaxQuery > l.QueryMemory, "limits.max_query", "%v is more than limits.query_memory (%v)", l.MaxQuery, l.QueryMemory)
+	add(c.UI.UserHeader != "" && strings.TrimSpace(c.Proxies.Trusted) == "", "ui.user_header", "anybody can send it: set proxies.trusted to the proxies that write it")
+	add(c.UI.RoleHeader != "" && c.UI.UserHeader == "", "ui.role_header", "roles are of a person: set ui.user_header too")
 	add((tls.Cert == "") != (tls.Key == ""), "tls.cert", "tls.cert and tls.key must be set together")
 	add(tls.ClientCA != "" && tls.Cert == "", "tls.client_ca", "client certificates need TLS: set tls.cert and tls.key too")
 	add(j.MaxSize > 0 && j.MaxSize < j.SegmentSize, "journal.max_size",

@@ -38,8 +38,9 @@ type Program struct {
 	byField  []*networks  // by addresses in events
 	parsers  []parser
 	rules    []rule
-	redacts  bool   // one of them does
-	late     []rule // defaults that a rename may provide: added after the rules
+	redacts  bool       // one of them does
+	late     []rule     // defaults that a rename may provide: added after the rules
+	note     func(Note) // see Noting; nil: nobody wants to know
 }
 
 var _ normalize.Enricher = (*Program)(nil)
@@ -84,7 +85,10 @@ func (p *Program) Defaults() *normalize.Defaults { return p.defaults }
 
 // Finish implements normalize.Enricher.
 func (p *Program) Finish(line []byte, known *normalize.Known, s *normalize.Scratch) (out []byte, dropped string) {
-	line = p.addByField(line, s)
+	notes := p.noting(line)
+	if line = p.addByField(line, s); notes != nil {
+		notes.step(StepNetworks, line)
+	}
 	var own *[]byte // the part of s that line is in; nil: it is in neither
 	seen := seen{event: known, level: known.Level, filled: known.Filled()}
 	for i := range p.rules {
@@ -93,9 +97,16 @@ func (p *Program) Finish(line []byte, known *normalize.Known, s *normalize.Scrat
 			seen.forget(true)
 		}
 		r := &p.rules[i]
+		if notes != nil {
+			notes.step(StepFingerprint, line)
+			notes.begins(r, line)
+		}
 		switch {
 		case r.action == drop || r.action == keep:
 			if r.decides(line, &seen, s) {
+				if notes != nil {
+					notes.ends(r, nil)
+				}
 				return nil, r.name
 			}
 		case !r.idle(line, &seen, &s.Text) && r.applies(line, &seen, &s.Text):
@@ -105,12 +116,21 @@ func (p *Program) Finish(line []byte, known *normalize.Known, s *normalize.Scrat
 				seen.forget(r.action == rename || len(r.keys) == 0)
 			}
 		}
+		if notes != nil {
+			notes.ends(r, line)
+		}
 	}
 	for i := range p.late {
 		line, own = p.late[i].provide(line, own, s)
 	}
+	if notes != nil {
+		notes.step(StepDefaults, line)
+	}
 	if p.hashed && p.hashAt == len(p.rules) {
 		line = p.hash(line, own, s)
+	}
+	if notes != nil {
+		notes.step(StepFingerprint, line)
 	}
 	return line, ""
 }

@@ -21,19 +21,21 @@ const (
 )
 
 // verbs are the actions with what each takes beside where, and what it must be given.
-var verbs = []struct {
-	name   string
-	action action
-	keys   []string
-	enough func(given map[string]bool) bool
-	wanted string
-}{
+var verbs = []verb{
 	{"drop", drop, []string{"where", "key", "match"}, someEvents, "where or match is wanted: which events"},
 	{"keep", keep, []string{"where", "key", "match"}, someEvents, "where or match is wanted: which events"},
 	{"remove", remove, []string{"where", "key", "match"}, someKey, "key is wanted: which values"},
 	{"only", only, []string{"where", "key"}, someKey, "key is wanted: which values"},
 	{"rename", rename, []string{"where", "from", "to"}, func(g map[string]bool) bool { return g["from"] && g["to"] }, "from and to are wanted"},
 	{"redact", redact, []string{"where", "key", "match", "with"}, func(g map[string]bool) bool { return g["key"] || g["match"] }, "key or match is wanted: which values, or what in them"},
+}
+
+type verb struct {
+	name   string
+	action action
+	keys   []string
+	enough func(given map[string]bool) bool
+	wanted string
 }
 
 func someEvents(given map[string]bool) bool { return given["where"] || given["match"] }

@@ -77,7 +77,7 @@ func ParseNetwork(text string) (netip.Prefix, error) {
 // Client returns the address of the client of a request that has come from peer
 // with the header h: peer itself, unless that is a trusted proxy.
 func (t *Trust) Client(peer netip.Addr, h http.Header) netip.Addr {
-	if t == nil || !t.trusts(peer) {
+	if !t.Trusts(peer) {
 		return peer
 	}
 	w := walk{trust: t, client: peer}
@@ -91,8 +91,11 @@ func (t *Trust) Client(peer netip.Addr, h http.Header) netip.Addr {
 	return w.client
 }
 
-// trusts reports whether the address is that of a trusted proxy.
-func (t *Trust) trusts(addr netip.Addr) bool {
+// Trusts reports whether the address is that of a trusted proxy.
+func (t *Trust) Trusts(addr netip.Addr) bool {
+	if t == nil {
+		return false
+	}
 	addr = addr.Unmap().WithZone("")
 	return slices.ContainsFunc(t.networks, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
@@ -113,7 +116,7 @@ func (w *walk) hop(addr netip.Addr, ok bool) {
 		return
 	}
 	w.client = addr
-	w.over = !w.trust.trusts(addr)
+	w.over = !w.trust.Trusts(addr)
 }
 
 // xff goes through one line of X-Forwarded-For: addresses and commas.

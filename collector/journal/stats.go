@@ -34,6 +34,9 @@ type Stats struct {
 	Gaps             uint64 // that readers met
 	MissedRecords    uint64 // in those gaps, summed over readers
 
+	Oldest time.Time // when the oldest segment was begun; zero: there is none
+	Newest time.Time // when something was written last; zero: likewise
+
 	LastError     error // of the disk; nil: none since Open
 	LastErrorTime time.Time
 }
@@ -50,6 +53,9 @@ func (j *Journal) Stats() Stats {
 	st := j.counters.Stats
 	st.First, st.Next = j.firstLocked(), j.next
 	st.Segments, st.Bytes = len(j.segs), j.total
+	if n := len(j.segs); n > 0 {
+		st.Oldest, st.Newest = j.segs[0].begun, j.segs[n-1].written
+	}
 	st.Waiting, st.Unpacked = j.waitingLocked()
 	j.keys.expire(j.keyTime())
 	st.Keys = j.keys.n

@@ -3,10 +3,10 @@ package reread
 
 import (
 	"bytes"
-	"context"
+	"encoding/json"
 	"math"
 	"net/http"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/collector/deadletter"
@@ -20,13 +20,14 @@ import (
 	"github.com/rollway/rollway/collector/receiver/otlp"
 	"github.com/rollway/rollway/collector/receiver/sentry"
 	"github.com/rollway/rollway/collector/receiver/syslog"
+	"github.com/rollway/rollway/collector/ulid"
 )
 
 // Lines reads an event that was rejected, the way the receiver that it came by
-// does, with what it shared with others there, but without limits. It returns
+// does, with what it shared with others there, but within other limits. It returns
 // canonical lines, each ended by '\n'; none if the event cannot be read even so, or
 // the receiver takes lines as they are.
-func Lines(l *deadletter.Entry) []byte {
+func Lines(l *deadletter.Entry, limits normalize.Limits) []byte {
 	text, err := l.Text()
 	if err != nil {
 		return nil
@@ -35,20 +36,22 @@ func Lines(l *deadletter.Entry) []byte {
 	if err != nil {
 		return nil
 	}
-	e := &event{text: text, around: around, whole: l.Whole, at: l.Time, batch: new(normalize.Batch)}
+	e := &event{text: text, around: around, whole: l.Whole, at: l.Time, limits: limits, batch: new(normalize.Batch)}
 	switch l.Receiver {
 	case syslog.Protocol{}.Name():
 		syslog.Protocol{}.Reread(e.chunk(text), around)
 	case gelf.Protocol{}.Name():
-		gelf.Protocol{MaxMessage: NoLimits.MaxEventBytes}.DecodePacket(e.chunk(text))
+		gelf.Protocol{MaxMessage: limits.MaxEventBytes}.DecodePacket(e.chunk(text))
 	case forward.Protocol{}.Name():
 		e.forward()
 	default:
-		req, err := http.NewRequestWithContext(context.WithValue(context.Background(), eventKey{}, e), http.MethodPost, l.Receiver, http.NoBody)
+		req, err := http.NewRequest(http.MethodPost, l.Receiver, http.NoBody)
 		if err != nil {
 			return nil
 		}
-		byPath().ServeHTTP(noAnswer{}, req)
+		if p, req := endpoints.Find(req); p != nil {
+			e.decode(p, req)
+		}
 	}
 	if e.failed || e.batch.RejectedTotal > 0 {
 		return nil
@@ -62,11 +65,10 @@ type event struct {
 	around []byte // its context; nil: none
 	whole  bool   // text is a request
 	at     time.Time
+	limits normalize.Limits
 	batch  *normalize.Batch
 	failed bool
 }
-
-type eventKey struct{}
 
 // NoLimits are the limits of what was received within them.
 var NoLimits = normalize.Limits{
@@ -75,28 +77,12 @@ var NoLimits = normalize.Limits{
 }
 
 func (e *event) chunk(data []byte) *receiver.Chunk {
-	return &receiver.Chunk{Data: bytes.Clone(data), Received: e.at, Norm: normalize.New(NoLimits), Batch: e.batch}
+	return &receiver.Chunk{Data: bytes.Clone(data), Received: e.at, Norm: normalize.New(e.limits), Batch: e.batch}
 }
-
-// byPath decodes by the path of a receiver.
-var byPath = sync.OnceValue(func() *http.ServeMux {
-	mux := http.NewServeMux()
-	for _, d := range endpoints.All {
-		if d.Protocol == nil {
-			continue
-		}
-		p := d.Protocol
-		mux.HandleFunc(d.Path, func(_ http.ResponseWriter, req *http.Request) {
-			e := req.Context().Value(eventKey{}).(*event)
-			e.decode(p, req)
-		})
-	}
-	return mux
-})
 
 // decode has p read the least request that holds the event.
 func (e *event) decode(p receiver.Protocol, req *http.Request) {
-	q := &receiver.Request{HTTP: req, Body: e.text, Received: e.at, Norm: normalize.New(NoLimits), Batch: e.batch}
+	q := &receiver.Request{HTTP: req, Body: e.text, Received: e.at, Norm: normalize.New(e.limits), Batch: e.batch}
 	if p == otlp.GRPC {
 		p = otlp.Protocol // which takes records alike, without frames
 	}
@@ -135,7 +121,7 @@ func (e *event) decode(p receiver.Protocol, req *http.Request) {
 // without one, or a message that could not be read.
 func (e *event) forward() {
 	if isMessage := len(e.text) > 0 && e.text[0] > 0x90 && e.text[0] < 0xA0; isMessage { // an array, which no time is
-		n, err := forward.Protocol{MaxUnpacked: NoLimits.MaxEventBytes}.Open().Decode(e.chunk(e.text))
+		n, err := forward.Protocol{MaxUnpacked: e.limits.MaxEventBytes}.Open().Decode(e.chunk(e.text))
 		e.failed = err != nil || n < len(e.text)
 		return
 	}
@@ -148,9 +134,33 @@ func oneLine(b []byte) []byte {
 	return bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\n"), nil), []byte("\r"), nil)
 }
 
-// noAnswer is where the answer goes when no receiver has the path.
-type noAnswer struct{}
+// Line returns the line to send for a dead letter: what its receiver reads in it or, where it cannot
+// be read, an event with it as text.
+func Line(l *deadletter.Entry, limits normalize.Limits) (line []byte, isText bool, err error) {
+	text, err := l.Text()
+	if err != nil {
+		return nil, false, err
+	}
+	if !l.Cut {
+		if lines := Lines(l, limits); len(lines) > 0 {
+			return bytes.TrimSuffix(lines, []byte("\n")), false, nil
+		}
+	}
+	trimmed := bytes.TrimSpace(text)
+	if !l.Cut && len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
+		var compact bytes.Buffer
+		if json.Compact(&compact, trimmed) == nil {
+			return compact.Bytes(), false, nil
+		}
+	}
+	line, err = json.Marshal(map[string]any{"msg": string(text), "attrs": map[string]string{"rejected": l.Reason}})
+	return line, true, err
+}
 
-func (noAnswer) Header() http.Header         { return http.Header{} }
-func (noAnswer) Write(b []byte) (int, error) { return len(b), nil }
-func (noAnswer) WriteHeader(int)             {}
+// Key returns the idempotency key under which a dead letter is sent; "": it has no usable id.
+func Key(l *deadletter.Entry) string {
+	if len(l.ID) != ulid.Len || strings.ContainsFunc(l.ID, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return ""
+	}
+	return "dead-letter/" + l.ID
+}

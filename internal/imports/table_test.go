@@ -289,6 +289,7 @@ var table = []edge{
 	{"collector/reread", "collector/receiver/sentry", "what its clients share among events"},
 	{"collector/reread", "collector/receiver/syslog", "what its clients share among events"},
 	{"collector/reread", "collector/receiver/gelf", "likewise"},
+	{"collector/reread", "collector/ulid", "the id of an entry is its key"},
 	{"collector/secrets", "collector/config", "the settings that name files"},
 	{"collector/secrets", "collector/receiver/forward", "what its clients must know"},
 	{"collector", "github.com/prometheus/client_golang", "counts are published as metrics"},

@@ -92,6 +92,9 @@ type Space struct {
 	TotalIDs int64 `json:"total_files"` // 0: limited by space alone
 }
 
+// SpaceOf returns the room on the file system of a folder; nil: it is not known.
+func SpaceOf(dir string) *Space { return spaceOf(dir) }
+
 // Support says whether something works.
 type Support struct {
 	OK  bool   `json:"ok"`

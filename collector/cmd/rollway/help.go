@@ -4,7 +4,8 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
-	"runtime/debug"
+
+	"github.com/rollway/rollway/collector"
 )
 
 var helpCommand = &command{
@@ -50,31 +51,8 @@ Example:
 `,
 	setup: func(*flag.FlagSet) action {
 		return func(c *call, _ []string) error {
-			_, err := fmt.Fprintf(c.stdout, "rollway %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(c.stdout, "rollway %s %s %s/%s\n", collector.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		}
 	},
-}
-
-// version returns the module's version and, for a build from a checkout, the commit.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "(unknown)"
-	}
-	v, settings := info.Main.Version, map[string]string{}
-	if v == "" {
-		v = "(devel)"
-	}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	if revision := settings["vcs.revision"]; revision != "" {
-		v += " (" + revision[:min(12, len(revision))]
-		if settings["vcs.modified"] == "true" {
-			v += ", with changes"
-		}
-		v += ")"
-	}
-	return v
 }

@@ -9,6 +9,7 @@
 //	rollway tail      show the newest lines, and follow
 //	rollway query     find lines
 //	rollway export    write what a query finds to packed files
+//	rollway explain   show what a collector would make of an event
 //	rollway clients   show who sends to a collector, and who is turned away
 //	rollway cat       print log files
 //	rollway verify    check log files for damage
@@ -80,7 +81,7 @@ func tell(to io.Writer, format string, args ...any) {
 // commands returns the commands in the order of the overview. It is a function because
 // help refers to the list that contains it.
 func commands() []*command {
-	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, exportCommand, clientsCommand, catCommand, verifyCommand, reconcileCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
+	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, exportCommand, explainCommand, clientsCommand, catCommand, verifyCommand, reconcileCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
 }
 
 type usageError struct{ message string }

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/internal/relaytune"
@@ -247,7 +248,7 @@ func (f *relayFlags) serveMetrics(r *relay.Relay) (net.Listener, error) {
 func (f *relayFlags) banner(listeners []*relay.Listener, metrics net.Listener, maxConns int) string {
 	var b strings.Builder
 	row := func(name, text string) { fmt.Fprintf(&b, "  %-9s  %s\n", name, text) }
-	fmt.Fprintf(&b, "rollway %s is relaying; Ctrl-C stops it.\n\n", version())
+	fmt.Fprintf(&b, "rollway %s is relaying; Ctrl-C stops it.\n\n", collector.Version())
 	for _, l := range listeners {
 		row("from", l.String())
 	}

@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rollway/rollway/collector"
@@ -23,7 +22,6 @@ import (
 	"github.com/rollway/rollway/collector/deadletter"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/reread"
-	"github.com/rollway/rollway/collector/ulid"
 	"github.com/rollway/rollway/internal/disk"
 )
 
@@ -269,7 +267,7 @@ func (r *replayer) deadLetter(ctx context.Context, l *deadletter.Entry, line []b
 		return false, nil
 	}
 	r.chosen++
-	body, isText, err := replayed(l)
+	body, isText, err := reread.Line(l, reread.NoLimits)
 	if err != nil {
 		return false, &inputError{fmt.Errorf("%s: %w", at, err)}
 	}
@@ -325,33 +323,11 @@ func (r *replayer) refuse(n int, at, why string) {
 // key names a dead letter to the collector: by its id or, where it has none, by what it
 // says and how many before it say the same.
 func (r *replayer) key(l *deadletter.Entry, line []byte) string {
-	if len(l.ID) == ulid.Len && !strings.ContainsFunc(l.ID, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return "dead-letter/" + l.ID
+	if key := reread.Key(l); key != "" {
+		return key
 	}
 	sum := sha256.Sum256(bytes.TrimSpace(line))
 	name := hex.EncodeToString(sum[:])
 	r.same[name]++
 	return fmt.Sprintf("dead-letter/%s/%d", name, r.same[name])
-}
-
-// replayed is the line to send for a dead letter, and whether that is its text.
-func replayed(l *deadletter.Entry) (line []byte, isText bool, err error) {
-	text, err := l.Text()
-	if err != nil {
-		return nil, false, err
-	}
-	if !l.Cut {
-		if lines := reread.Lines(l); len(lines) > 0 {
-			return bytes.TrimSuffix(lines, []byte("\n")), false, nil
-		}
-	}
-	trimmed := bytes.TrimSpace(text)
-	if !l.Cut && len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
-		var compact bytes.Buffer
-		if json.Compact(&compact, trimmed) == nil {
-			return compact.Bytes(), false, nil
-		}
-	}
-	line, err = json.Marshal(map[string]any{"msg": string(text), "attrs": map[string]string{"rejected": l.Reason}})
-	return line, true, err
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/collector/deadletter"
+	"github.com/rollway/rollway/collector/reread"
 )
 
 // FuzzRejectedFile reads any file as one of rejected events: each line is counted,
@@ -56,7 +57,7 @@ func FuzzRejectedFile(f *testing.F) {
 				t.Fatalf("two dead letters of %q have the key %s", data, key)
 			}
 			keys[key] = true
-			body, _, err := replayed(&l)
+			body, _, err := reread.Line(&l, reread.NoLimits)
 			if err != nil {
 				continue
 			}

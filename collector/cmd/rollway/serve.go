@@ -243,7 +243,7 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-9s  %s\n", name, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintf(&b, "rollway %s is running; Ctrl-C stops it.\n\n", version())
+	fmt.Fprintf(&b, "rollway %s is running; Ctrl-C stops it.\n\n", collector.Version())
 	row("HTTP", "%s%s", base, onAll(col.Addr()))
 	if a := col.TCPAddr(); a != nil {
 		row("TCP", "%s%s, one JSON object per line", dialable(a), onAll(a))
