@@ -146,15 +146,32 @@ func NewContext(ctx context.Context, l *Logger) context.Context {
 	return context.WithValue(ctx, loggerKey{}, l)
 }
 
-// FromContext returns the Logger that [NewContext] put into ctx, or else one with
-// zero Options: JSON to stderr at INFO.
+// FromContext returns the Logger that [NewContext] put into ctx, or else [Default].
 func FromContext(ctx context.Context) *Logger {
 	if ctx != nil {
 		if l, _ := ctx.Value(loggerKey{}).(*Logger); l != nil {
 			return l
 		}
 	}
+	return Default()
+}
+
+var defaultLogger atomic.Pointer[Logger]
+
+// Default returns the Logger of the last [SetDefault], or else one with zero Options:
+// JSON to stderr at INFO.
+func Default() *Logger {
+	if l := defaultLogger.Load(); l != nil {
+		return l
+	}
 	return fallback()
+}
+
+// SetDefault makes l what [Default] and [FromContext] return, and what [slog.Default] and
+// package log write to.
+func SetDefault(l *Logger) {
+	defaultLogger.Store(l)
+	slog.SetDefault(slog.New(l.Handler()))
 }
 
 var fallback = sync.OnceValue(func() *Logger {

@@ -1,5 +1,6 @@
 // Package examples holds programs to copy, one a folder:
 //
+//   - hello: a Logger by one call, as README shows it
 //   - slogdefault: log/slog as it is, writing through package rollway
 //   - router: people read the console, machines read the file
 //   - service: an HTTP service that ships its lines to a collector

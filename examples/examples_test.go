@@ -44,6 +44,31 @@ func checkLines(t *testing.T, got string, want ...string) {
 	}
 }
 
+// README shows this program; `dev readme` runs it and compares what it prints.
+func TestHello(t *testing.T) {
+	program, err := os.ReadFile("hello/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if block := "```go\n" + string(program) + "```\n"; !bytes.Contains(page, []byte(block)) {
+		t.Errorf("README.md does not have\n%s", block)
+	}
+	var stderr bytes.Buffer
+	cmd := exec.Command(build(t, "hello"))
+	cmd.Env, cmd.Stderr = append(os.Environ(), "ROLLWAY_FILE=", "ROLLWAY_REMOTE=", "ROLLWAY_LEVEL="), &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	checkLines(t, stderr.String(),
+		`{"time":"TIME","level":"INFO","msg":"charged","service":"payment-api","attrs":{"customer":"cus_123","retry":2}}`,
+		`{"time":"TIME","level":"WARN","msg":"through log/slog as well","service":"payment-api","source":"main.go:LINE","attrs":{"card":"expires soon"}}`,
+	)
+}
+
 func TestSlogDefault(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(build(t, "slogdefault"))

@@ -176,8 +176,9 @@ type event struct {
 	nsec    int
 	level   slog.Level
 	fault   reason
-	faultAt int // offset in body.text
-	got     int // the number that broke the limit
+	faultAt int  // offset in body.text
+	got     int  // the number that broke the limit
+	shut    bool // its message was found to be no payload
 }
 
 // keepScratch is the size from which scratch memory is given up after a call.

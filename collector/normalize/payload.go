@@ -135,7 +135,7 @@ var escapedObject = []byte(`"{\"`)
 // openMessage opens the message of an event that was read to its end, and what is in it.
 // If it does, body.text is memory of the Normalizer.
 func (n *Normalizer) openMessage() {
-	for i := 0; i < maxOpened && !n.limits.Text.Closed && n.ev.filled&(1<<keyMsg) != 0; i++ {
+	for i := 0; i < maxOpened && !n.ev.shut && !n.limits.Text.Closed && n.ev.filled&(1<<keyMsg) != 0; i++ {
 		raw := n.ev.slots[keyMsg].Of(n.body.text)
 		if raw[0] != '"' || raw[1] >= 'A' && raw[1] <= 'Z' && !textlog.IsLogfmt(raw[1:]) {
 			return
@@ -361,6 +361,7 @@ func (b *Builder) opens(line []byte) bool {
 		return true
 	}
 	n.takeBack(&before)
+	n.ev.shut = true
 	b.text = b.text[:start]
 	return false
 }

@@ -304,6 +304,7 @@ var table = []edge{
 var composers = map[string]string{
 	"collector":             "the daemon: receivers, journal, query and sinks become one process",
 	"collector/cmd/rollway": "the program",
+	"production":            "a Logger with its destination, by one call",
 	"examples":              "programs that a user copies put stages together as a user does",
 	"bench":                 "everything is measured there",
 	"scripts":               "tools that build and test the rest",
