@@ -96,8 +96,8 @@ func TestRemote(t *testing.T) {
 	var authorization string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		authorization = r.Header.Get("Authorization")
-		n, _ := io.Copy(&body, r.Body)
-		fmt.Fprintf(w, `{"accepted":%d}`, n/n)
+		_, _ = io.Copy(&body, r.Body)
+		fmt.Fprintf(w, `{"accepted":%d}`, bytes.Count(body.Bytes(), []byte("\n")))
 	}))
 	defer server.Close()
 	l := open(t, Options{Remote: server.URL + "/api/logs", Token: "secret", Spill: t.TempDir()})
