@@ -90,15 +90,10 @@ func (s *state) proxied(r *http.Request) (user string, token *access.Token) {
 
 // mayNot returns why a token may not do something, or nil.
 func mayNot(token *access.Token, right access.Right) error {
-	switch {
-	case token.May(right):
+	if token.May(right) {
 		return nil
-	case right&access.Read != 0:
-		return &receiver.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " may not read"}
-	case right&access.Operate != 0:
-		return &receiver.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " may not operate"}
 	}
-	return &receiver.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " may not write"}
+	return &receiver.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " may not " + strings.Join(right.Names(), " or ")}
 }
 
 const sessionPath = ui.Prefix + "session"
