@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/ui/uitest"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
@@ -48,7 +48,7 @@ var browserLines = []string{"sentry event", "sentry log", "otel log", "by fetch"
 // token lists stores nothing.
 func TestBrowser(t *testing.T) {
 	testkit.Nightly(t, testkit.Senders, "it needs a browser, and SDKs from a registry")
-	chromium := testkit.Program(t, "chromium")
+	browser := uitest.Start(t)
 	pages := map[string]*httptest.Server{}
 	var script []byte
 	for _, name := range []string{"listed", "other"} {
@@ -64,12 +64,7 @@ func TestBrowser(t *testing.T) {
 	s.Reader = &http.Client{Transport: bearer(readerSecret)}
 	script = bundle(t, strings.NewReplacer("$URL", s.URL, "$SECRET", pageSecret).Replace(browserPage))
 	for _, name := range []string{"other", "listed"} {
-		// Only the sandbox of a container keeps Chromium from its own.
-		cmd := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-			"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(), pages[name].URL)
-		out := new(testkit.Buffer)
-		cmd.Stdout, cmd.Stderr = out, out
-		testkit.OK(t, cmd.Start())
+		browser.Open(t, pages[name].URL)
 		if name == "other" {
 			Eventually(t, "refusals", func() bool { return refusals(t, s) >= 4 })
 			if n := s.Stats().Receive.Stored; n > 0 {
@@ -84,9 +79,6 @@ func TestBrowser(t *testing.T) {
 				return len(missing) == 0
 			})
 		}
-		cmd.Process.Kill()
-		cmd.Wait()
-		t.Logf("the browser said: %s", out.Tail(2000))
 	}
 	lines := strings.Join(s.Lines(t), "\n")
 	if n := strings.Count(lines, `"tenant":"shop"`); n != strings.Count(lines, "\n")+1 {

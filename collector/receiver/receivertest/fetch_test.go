@@ -3,16 +3,12 @@ package receivertest
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/fetch"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
@@ -20,7 +16,7 @@ import (
 func Python(t testing.TB, script string, packages ...string) {
 	t.Helper()
 	python := testkit.Program(t, "python3")
-	dir := fetched(t, "python", packages, func(dir string) *exec.Cmd {
+	dir := testkit.Fetched(t, "python", packages, func(dir string) *exec.Cmd {
 		return exec.Command(python, append([]string{"-m", "pip", "install", "-q", "--disable-pip-version-check",
 			"--no-warn-script-location", "--root-user-action=ignore", "--target", dir}, packages...)...)
 	})
@@ -31,10 +27,7 @@ func Python(t testing.TB, script string, packages ...string) {
 // Node runs a script of CommonJS with packages of npm, each like name@1.2.
 func Node(t testing.TB, script string, packages ...string) {
 	t.Helper()
-	node, npm := testkit.Program(t, "node"), testkit.Program(t, "npm")
-	dir := fetched(t, "node", packages, func(dir string) *exec.Cmd {
-		return exec.Command(npm, append([]string{"install", "--silent", "--no-audit", "--no-fund", "--no-save", "--prefix", dir}, packages...)...)
-	})
+	node, dir := testkit.Program(t, "node"), testkit.NPM(t, packages...)
 	// Next to node_modules, where the script's modules are looked for.
 	scripts, err := os.MkdirTemp(dir, "script")
 	if err != nil {
@@ -43,31 +36,6 @@ func Node(t testing.TB, script string, packages ...string) {
 	t.Cleanup(func() { os.RemoveAll(scripts) })
 	file := filepath.Join(scripts, "client.js")
 	runScript(t, file, script, exec.Command(node, file))
-}
-
-// fetched returns the folder with packages. They are fetched into the user's
-// cache only if nothing may be skipped; otherwise they have to be there.
-func fetched(t testing.TB, kind string, packages []string, install func(dir string) *exec.Cmd) string {
-	t.Helper()
-	if len(packages) == 0 { // the standard library is enough
-		return ""
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		testkit.Missing(t, "a folder for caches: "+err.Error())
-	}
-	names := strings.Join(packages, " ")
-	dir := filepath.Join(cache, "rollway-test", fmt.Sprintf("%s-%08x", kind, crc32.ChecksumIEEE([]byte(names))))
-	if _, err := os.Stat(dir); err == nil {
-		return dir
-	}
-	if !testkit.All() {
-		testkit.Missing(t, fmt.Sprintf("%s in %s, where they are put with REQUIRE=all", names, dir))
-	}
-	if err := fetch.Into(dir, install); err != nil {
-		testkit.Missing(t, fmt.Sprintf("%s, which cannot be fetched: %v", names, err))
-	}
-	return dir
 }
 
 func runScript(t testing.TB, file, script string, cmd *exec.Cmd, env ...string) {

@@ -1,0 +1,230 @@
+package ui_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector/ui/uitest"
+)
+
+// TestPage walks through the page in Chromium, as a person would.
+func TestPage(t *testing.T) {
+	browser := uitest.Start(t)
+	at := started(t)
+	send(t, at, story(time.Now())...)
+	for _, tt := range []struct {
+		name string
+		walk func(t *testing.T, tab *uitest.Tab, at string)
+	}{
+		{"Search", walkSearch}, {"Event", walkEvent}, {"Range", walkRange}, {"Errors of an expression", walkMistake},
+		{"Completion", walkCompletion}, {"Stats", walkStats}, {"Patterns", walkPatterns}, {"Narrow", walkNarrow}, {"Axe", walkAxe},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.walk(t, open(t, browser, at+"/ui/"), at) })
+	}
+	for name, walk := range map[string]func(t *testing.T, browser *uitest.Browser){"Live": walkLive, "Hostile": walkHostile, "Empty": walkEmpty} {
+		t.Run(name, func(t *testing.T) { walk(t, browser) })
+	}
+}
+
+// hash is the part of a tab's URL that has the state, with its parameters.
+func hash(tab *uitest.Tab) (view string, params url.Values) {
+	var fragment string
+	tab.Eval("location.hash", &fragment)
+	view, query, _ := strings.Cut(strings.TrimPrefix(fragment, "#/"), "?")
+	params, _ = url.ParseQuery(query)
+	return view, params
+}
+
+func wantQuery(t *testing.T, tab *uitest.Tab, q string) {
+	t.Helper()
+	if _, params := hash(tab); params.Get("q") != q {
+		t.Errorf("the expression is %q, want %q", params.Get("q"), q)
+	}
+}
+
+const lineCount = `Number(document.querySelector('.toolbar [role=status] b').innerText.replace(/,/g, ''))`
+
+func walkSearch(t *testing.T, tab *uitest.Tab, _ string) {
+	tab.Until(`document.querySelectorAll('.row').length > 20 && document.querySelectorAll('.facet-value').length > 8`)
+	tab.Until(`!document.querySelector('.histogram.loading') && document.querySelector('.plot canvas')`)
+	var all, some, rest int
+	tab.Eval(lineCount, &all)
+	tab.Click(".facet-value text=ledger")
+	wantQuery(t, tab, "service=ledger")
+	tab.Until(`!document.querySelector('.histogram.loading') && [...document.querySelectorAll('.row-field')].every((e) => e.innerText === 'ledger')`)
+	tab.Eval(lineCount, &some)
+	tab.Click(".facet-value text=ledger")
+	wantQuery(t, tab, "")
+	tab.Until(lineCount + fmt.Sprint(" === ", all))
+	tab.Click(`button[aria-label="Leave out service ledger"]`)
+	wantQuery(t, tab, "service!=ledger")
+	tab.Until(`!document.querySelector('.histogram.loading') && [...document.querySelectorAll('.row-field')].every((e) => e.innerText !== 'ledger')`)
+	if tab.Eval(lineCount, &rest); some == 0 || rest == 0 || some+rest != all {
+		t.Errorf("%d lines are %d of the ledger and %d of others", all, some, rest)
+	}
+	tab.Eval("history.back()", nil)
+	tab.Until(lineCount + fmt.Sprint(" === ", all))
+	// A list of thousands of lines has some dozens in the document, also at its end.
+	tab.Key("z")
+	tab.Until(`document.querySelector('.row.wrap')`)
+	tab.Eval(`document.querySelector('.vlist').scrollTo(0, 1e9)`, nil)
+	tab.Until(`document.querySelector('.vlist-space').getBoundingClientRect().height > 300 * 22`)
+	tab.Until(`document.querySelectorAll('.row').length > 10 && document.querySelectorAll('.row').length < 200`)
+}
+
+func walkEvent(t *testing.T, tab *uitest.Tab, at string) {
+	tab.Go(at + "/ui/#/search?q=level%3E%3Derror")
+	tab.Eval("location.reload()", nil)
+	tab.Until(`document.querySelectorAll('.row.sev-error').length > 5`)
+	tab.Key("j", "j", "Enter")
+	tab.Until(`document.querySelector('.event .stack pre')?.innerText.includes('ReadTimeout')`)
+	var second string
+	tab.Eval(`document.querySelector('#row-1 .row-msg').innerText`, &second)
+	if got := strings.TrimSpace(tab.Text(".event-msg")); got != second {
+		t.Errorf("the line at the side is %q, want %q", got, second)
+	}
+	tab.Click(".stack summary")
+	tab.Until(`!document.querySelector('.event .stack').open`)
+	tab.Click(`.event .choice button text=Trace`)
+	tab.Until(`document.querySelectorAll('.event .line-button').length >= 3`)
+	var times []string
+	tab.Eval(`[...document.querySelectorAll('.event .line-button .row-field')].map((e) => e.innerText)`, &times)
+	if times[0] != "gateway" {
+		t.Errorf("the trace begins in %s, want the gateway", times[0])
+	}
+	tab.Click(`.event .choice button text=Lines around`)
+	tab.Until(`document.querySelectorAll('.event .line-button').length > 20 && document.querySelector('.line-button[aria-current]')`)
+	tab.Click(`.event .choice button text=Raw`)
+	tab.Until(`document.querySelector('.event .raw')?.innerText.startsWith('{"time":')`)
+	// A link shows what is seen.
+	tab.Eval("location.reload()", nil)
+	tab.Until(`document.querySelector('.event .raw')?.innerText.startsWith('{"time":')`)
+	tab.Click(`.event .choice button text=Fields`)
+	tab.Click(`.event button[aria-label="Only lines with this release"]`)
+	wantQuery(t, tab, `level>=error release="2.4.1"`)
+	tab.Until(`document.querySelectorAll('.row.sev-error').length > 5`)
+	tab.Key("Escape")
+	tab.Until(`!document.querySelector('.event')`)
+}
+
+func walkRange(t *testing.T, tab *uitest.Tab, _ string) {
+	tab.Click("#range")
+	tab.Click(".presets button text=Last 15 minutes")
+	if _, params := hash(tab); params.Get("since") != "15m" {
+		t.Errorf("the range is %v", params)
+	}
+	tab.Until(`!document.querySelector('.histogram.loading') && document.querySelector('.histogram .u-over')`)
+	var box struct{ X, Y, Width, Height float64 }
+	tab.Eval(`document.querySelector('.histogram .u-over').getBoundingClientRect().toJSON()`, &box)
+	tab.Drag(box.X+box.Width*0.25, box.Y+30, box.X+box.Width*0.5, box.Y+30)
+	tab.Until(`location.hash.includes('until=')`)
+	_, params := hash(tab)
+	since, err := time.Parse(time.RFC3339, params.Get("since"))
+	until, err2 := time.Parse(time.RFC3339, params.Get("until"))
+	if took := until.Sub(since); err != nil || err2 != nil || took < 3*time.Minute || took > 5*time.Minute {
+		t.Errorf("a quarter of 15 minutes is %s to %s", params.Get("since"), params.Get("until"))
+	}
+	tab.Eval("history.back()", nil)
+	tab.Until(`location.hash.includes('since=15m') && !location.hash.includes('until=')`)
+	tab.Click("#range")
+	tab.Click(".range-custom input")
+	tab.Type("45m")
+	tab.Key("Enter")
+	tab.Until(`location.hash.includes('since=45m')`)
+}
+
+func walkMistake(t *testing.T, tab *uitest.Tab, _ string) {
+	tab.Until(`document.querySelector('.row')`)
+	tab.Key("/")
+	tab.Type("charge level>=loud")
+	tab.Key("Escape", "Enter")
+	tab.Until(`document.querySelector('#q')`)
+	tab.Eval(`document.querySelector('#q').focus()`, nil)
+	tab.Key("Enter")
+	tab.Until(`document.querySelector('#q-error')?.innerText.includes('expected a level')`)
+	if bad := tab.Text(".tok-bad"); bad != "loud" {
+		t.Errorf("%q is marked, want what the error is about", bad)
+	}
+	var under [2]float64
+	tab.Eval(`[document.querySelector('.tok-bad').getBoundingClientRect().x, document.querySelector('#q-error span').getBoundingClientRect().x]`, &under)
+	if d := under[0] - under[1]; d < -12 || d > 12 {
+		t.Errorf("the error begins %v pixels beside its column", d)
+	}
+}
+
+func walkCompletion(t *testing.T, tab *uitest.Tab, _ string) {
+	tab.Until(`document.querySelector('.row')`)
+	tab.Key("/")
+	tab.Type("serv")
+	tab.Until(`document.querySelector('.suggestions li')?.innerText.startsWith('service=')`)
+	tab.Key("Tab")
+	tab.Until(`[...document.querySelectorAll('.suggestions li')].some((e) => e.innerText.startsWith('payment-api'))`)
+	tab.Type("pay")
+	tab.Until(`document.querySelectorAll('.suggestions li').length === 1`)
+	tab.Key("Tab")
+	tab.Until(`document.querySelector('#q').value === 'service=payment-api'`)
+	tab.Key("Enter")
+	tab.Until(`location.hash.includes('payment-api')`)
+	wantQuery(t, tab, "service=payment-api")
+}
+
+func walkStats(t *testing.T, tab *uitest.Tab, at string) {
+	tab.Key("t")
+	tab.Click(`.stats .choice button text=Figures`)
+	tab.Click(`.examples button text=Lines by level over time`)
+	tab.Until(`document.querySelector('.chart canvas') && document.querySelectorAll('.legend li').length === 4`)
+	tab.Click(`.choice button text=Table`)
+	tab.Until(`!document.querySelector('.chart') && document.querySelectorAll('table.rows tbody tr').length > 20`)
+	tab.Click(`.choice button text=Lines`)
+	tab.Until(`document.querySelector('.chart canvas')`)
+	tab.Key("/")
+	tab.Eval(`document.querySelector('#q').select()`, nil)
+	tab.Type("release=* | top 5 release")
+	tab.Key("Enter")
+	tab.Until(`document.querySelectorAll('table.bars tbody tr').length === 2`)
+	tab.Click(`table.bars button text=2.4.1`)
+	tab.Until(`location.hash.startsWith('#/search') && document.querySelector('.row')`)
+	wantQuery(t, tab, `release=* release="2.4.1"`)
+	// Pipes asked for in Search make a table, too.
+	tab.Key("/")
+	tab.Eval(`document.querySelector('#q').select()`, nil)
+	tab.Type("| stats count() by service")
+	tab.Key("Escape")
+	tab.Eval(`document.querySelector('#q').focus()`, nil)
+	tab.Key("Enter")
+	tab.Until(`location.hash.startsWith('#/stats') && document.querySelectorAll('table.bars tbody tr').length === 3`)
+}
+
+func walkPatterns(t *testing.T, tab *uitest.Tab, at string) {
+	tab.Go(at + "/ui/#/stats?tab=patterns&since=15m")
+	tab.Eval("location.reload()", nil)
+	tab.Until(`document.querySelectorAll('.pattern-rows tbody tr').length > 5 && !document.querySelector('.patterns.loading')`)
+	tab.Click(`.pattern-rows button[aria-label="Leave out this pattern"]`)
+	tab.Until(`location.hash.includes('msg')`)
+	tab.Eval("history.back()", nil)
+	tab.Until(`!location.hash.includes('msg')`)
+	tab.Eval(`[...document.querySelectorAll('.pattern-rows tr')].find((r) => r.innerText.includes('failed to charge')).querySelector('.nowrap button').click()`, nil)
+	tab.Until(`location.hash.startsWith('#/search') && document.querySelectorAll('.row.sev-error').length > 5 && !document.querySelector('.row.sev-info')`)
+}
+
+func walkNarrow(t *testing.T, tab *uitest.Tab, at string) {
+	tab.Size(390, 844)
+	for _, view := range []string{"search", "live", "stats", "stats?q=%7C+stats+count()+by+level,+time(auto)"} {
+		tab.Go(at + "/ui/#/" + view)
+		tab.Eval("location.reload()", nil)
+		tab.Until(`document.querySelector('main button, main .row')`)
+		var wide int
+		if tab.Eval("document.documentElement.scrollWidth - innerWidth", &wide); wide > 0 {
+			t.Errorf("%s is %d pixels wider than a phone", view, wide)
+		}
+	}
+}
+
+func walkEmpty(t *testing.T, browser *uitest.Browser) {
+	tab := open(t, browser, started(t)+"/ui/")
+	tab.Click(".empty button text=All time")
+	tab.Until(`document.querySelector('.empty code')?.innerText.includes('curl')`)
+}

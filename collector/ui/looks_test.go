@@ -1,0 +1,82 @@
+package ui_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector/ui/uitest"
+	"github.com/rollway/rollway/internal/testkit"
+)
+
+var screenshots = flag.String("screenshots", "", "leave pictures of the page in `DIR`")
+
+// looks are what is looked at: the fragment of each URL, and what is there once it is drawn.
+var looks = []struct{ name, hash, drawn string }{
+	{"search", "#/search?facets=release", `document.querySelectorAll('.row').length > 10 && document.querySelectorAll('.facet').length > 4 && document.querySelector('.plot canvas')`},
+	{"event", "#/search?q=level%3E%3Derror", `document.querySelector('.row') && (document.querySelector('.event .stack') || void document.querySelector('#row-2').click())`},
+	{"live", "#/live", `document.querySelectorAll('.row').length > 10 && document.querySelector('.dot.live')`},
+	{"stats", "#/stats?q=%7C+stats+count()+by+level,+time(auto)", `document.querySelector('.chart canvas')`},
+	{"lines", "#/stats?q=took_ms%3D*+%7C+stats+quantile(0.5,+took_ms)+as+p50,+quantile(0.99,+took_ms)+as+p99+by+time(auto)&as=line", `document.querySelector('.chart canvas')`},
+	{"bars", "#/stats?q=%7C+top+10+path,+level", `document.querySelector('.bars')`},
+	{"patterns", "#/stats?tab=patterns&since=20m", `document.querySelectorAll('.pattern-rows tr').length > 4 && !document.querySelector('.patterns.loading')`},
+	{"mistake", "#/search?q=level%3E%3Dloud", `document.querySelector('#q-error')`},
+	{"help", "#/search", `document.querySelector('.row') && (document.querySelector('dialog[open]') || void document.querySelector('[aria-label=Keys]').click())`},
+	{"range", "#/search", `document.querySelector('.row') && (document.querySelector('.range-popup') || void document.querySelector('#range').click())`},
+}
+
+// eachLook opens all looks in both themes, large and on a phone.
+func eachLook(t *testing.T, tab *uitest.Tab, at string, look func(name string)) {
+	for _, size := range []struct {
+		name          string
+		width, height int
+	}{{"", 1440, 900}, {"-phone", 390, 844}} {
+		tab.Size(size.width, size.height)
+		for _, theme := range []string{"light", "dark"} {
+			tab.Dark(theme == "dark")
+			for _, l := range looks {
+				tab.Go("about:blank")
+				tab.Go(at + "/ui/" + l.hash)
+				tab.Until(l.drawn)
+				tab.Until(`!document.querySelector('.loading')`)
+				look(fmt.Sprintf("%s-%s%s", l.name, theme, size.name))
+			}
+		}
+	}
+}
+
+// walkAxe has axe-core look for what keeps people from using the page.
+func walkAxe(t *testing.T, tab *uitest.Tab, at string) {
+	axe, err := os.ReadFile(filepath.Join(testkit.NPM(t, "axe-core@"+axeVersion), "node_modules", "axe-core", "axe.min.js"))
+	testkit.OK(t, err)
+	eachLook(t, tab, at, func(name string) {
+		tab.Eval("void "+string(axe), nil)
+		var found []string
+		tab.Eval(`axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ': ' + n.html.slice(0, 160) + ' ' + n.failureSummary.slice(0, 300))))`, &found)
+		for _, f := range found {
+			t.Errorf("%s: %s", name, f)
+		}
+	})
+}
+
+const axeVersion = "4.11.0"
+
+// TestScreenshots leaves pictures, to be looked at and for documentation.
+func TestScreenshots(t *testing.T) {
+	if *screenshots == "" {
+		t.Skip("left to a run with -screenshots DIR")
+	}
+	testkit.OK(t, os.MkdirAll(*screenshots, 0o755))
+	at := os.Getenv("ROLLWAY_URL") // a collector with other lines
+	if at == "" {
+		at = started(t)
+		send(t, at, story(time.Now())...)
+	}
+	tab := open(t, uitest.Start(t), at+"/ui/")
+	eachLook(t, tab, at, func(name string) {
+		testkit.OK(t, os.WriteFile(filepath.Join(*screenshots, name+".png"), tab.Screenshot(), 0o644))
+	})
+}

@@ -1,0 +1,159 @@
+// Requests to the collector that serves the page.
+
+/** An answer that is an error, with what the collector says. */
+export class ApiError extends Error {
+  /**
+   * @param {number} status 0: no answer
+   * @param {string} message
+   * @param {number} [column] of the expression, from 1; 0: none
+   * @param {number} [retryAfter] seconds
+   */
+  constructor(status, message, column = 0, retryAfter = 0) {
+    super(message)
+    this.status = status
+    this.column = column
+    this.retryAfter = retryAfter
+  }
+}
+
+/** @typedef {{signal?: AbortSignal, method?: string, body?: unknown, headers?: Record<string, string>}} Options */
+/** @typedef {Record<string, string | number | boolean | null | undefined>} Params */
+
+/** Called when the collector wants to know who asks. */
+export const refused = { listener: () => {} }
+
+/**
+ * The URL of an endpoint. It is relative, so that a proxy may serve the collector under a path.
+ * @param {string} path @param {Params} [params]
+ */
+export function endpoint(path, params = {}) {
+  const url = new URL('..' + path, location.href.replace(/[#?].*/, ''))
+  for (const [name, value] of Object.entries(params)) {
+    if (value !== undefined && value !== null && value !== false) url.searchParams.set(name, String(value))
+  }
+  return url.href
+}
+
+/**
+ * Asks, and throws what is not an answer.
+ * @param {string} path @param {Params} [params] @param {Options} [options]
+ * @returns {Promise<Response>}
+ */
+export async function ask(path, params, options = {}) {
+  const { signal, method = 'GET', body } = options
+  const headers = { 'Rollway-Page': '1', ...options.headers }
+  /** @type {RequestInit} */
+  const init = { signal, method, headers, credentials: 'same-origin' }
+  if (body !== undefined) init.body = typeof body === 'string' ? body : JSON.stringify(body)
+  let response
+  try {
+    response = await fetch(endpoint(path, params), init)
+  } catch (err) {
+    if (signal?.aborted) throw err
+    throw new ApiError(0, 'The collector does not answer. Is it running?')
+  }
+  if (response.ok) return response
+  const text = await response.text()
+  /** @type {{error?: string, column?: number}} */
+  let told = {}
+  try {
+    told = JSON.parse(text)
+  } catch { /* a proxy's page */ }
+  if (response.status === 401) refused.listener()
+  throw new ApiError(response.status, told.error ?? `${response.status} ${response.statusText}`,
+    told.column, Number(response.headers.get('Retry-After') ?? 0))
+}
+
+/**
+ * Asks for one JSON value.
+ * @param {string} path @param {Params} [params] @param {Options} [options]
+ * @returns {Promise<any>}
+ */
+export async function getJSON(path, params, options) {
+  const response = await ask(path, params, options)
+  return response.status === 204 ? null : response.json()
+}
+
+/**
+ * Calls each with every text of the body that ends with the separator, and with what is left.
+ * @param {Response} response @param {string} separator @param {(text: string) => void} each
+ * @param {AbortSignal} [signal]
+ */
+async function pieces(response, separator, each, signal) {
+  if (!response.body) return
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ''
+  try {
+    for (;;) {
+      const { value, done } = await reader.read()
+      if (done) break
+      const looked = Math.max(0, rest.length - separator.length)
+      rest += value
+      let start = 0
+      for (let at = rest.indexOf(separator, looked); at >= 0; at = rest.indexOf(separator, start)) {
+        each(rest.slice(start, at))
+        start = at + separator.length
+      }
+      if (start > 0) rest = rest.slice(start)
+    }
+  } catch (err) {
+    if (signal?.aborted || err instanceof ApiError) throw err
+    throw new ApiError(0, 'The answer broke off before its end. Ask for less: a shorter time, or a narrower expression.')
+  }
+  if (rest) each(rest)
+}
+
+/**
+ * An event of a stream.
+ * @param {string} text
+ */
+export function parseEvent(text) {
+  const event = { event: 'message', data: '', id: '' }
+  for (const line of text.split('\n')) {
+    if (line.startsWith('data: ')) event.data += (event.data && '\n') + line.slice(6)
+    else if (line.startsWith('event: ')) event.event = line.slice(7)
+    else if (line.startsWith('id: ')) event.id = line.slice(4)
+  }
+  return event
+}
+
+/**
+ * Calls onEvent with each event of a stream until the stream ends.
+ * @param {string} path @param {Params} params
+ * @param {Options & {onEvent: (event: {event: string, data: string, id: string}) => void, onOpen?: () => void}} options
+ */
+export async function events(path, params, options) {
+  const response = await ask(path, params, { ...options, headers: { Accept: 'text/event-stream', ...options.headers } })
+  options.onOpen?.()
+  await pieces(response, '\n\n', (text) => options.onEvent(parseEvent(text)), options.signal)
+}
+
+/**
+ * Asks for figures. Parts come to onPartial while the search runs; the whole is returned.
+ * @param {string} path @param {Params} params
+ * @param {Options & {onPartial?: (part: any) => void}} options
+ * @returns {Promise<any>}
+ */
+export async function stream(path, params, options) {
+  /** @type {any} */
+  let result
+  await events(path, params, { ...options, onEvent: ({ event, data }) => {
+    if (event === 'partial') options.onPartial?.(JSON.parse(data))
+    if (event === 'done') result = JSON.parse(data)
+    if (event === 'error') throw new ApiError(503, JSON.parse(data).error)
+  } })
+  if (!result) throw new ApiError(0, 'The answer broke off before its end.')
+  return result
+}
+
+/**
+ * Calls onLine with each line of an NDJSON answer, and returns its headers.
+ * @param {string} path @param {Params} params
+ * @param {Options & {onLine: (text: string) => void}} options
+ * @returns {Promise<Headers>}
+ */
+export async function lines(path, params, options) {
+  const response = await ask(path, params, options)
+  await pieces(response, '\n', options.onLine, options.signal)
+  return response.headers
+}

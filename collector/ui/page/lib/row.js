@@ -1,0 +1,29 @@
+// A line as a row of a list.
+
+import { html } from './html.js'
+import { details, fieldOf, head, text } from './line.js'
+import { stamp } from './time.js'
+
+const clipped = 1000, wrapped = 4000 // characters of a message in a row
+
+/**
+ * @param {object} props
+ * @param {import('../types.js').Line} props.line @param {number} props.index
+ * @param {string[]} props.columns @param {boolean} props.wrap @param {boolean} props.utc
+ * @param {boolean} props.selected @param {boolean} props.open @param {(i: number) => void} props.onOpen
+ * @param {boolean} [props.date] whether the day is shown too
+ */
+export function Row({ line, index, columns, wrap, utc, selected, open, onOpen, date = true }) {
+  const shown = new Set(columns)
+  const when = stamp(line.ms, utc)
+  const most = wrap ? wrapped : clipped
+  const message = wrap ? head(line.msg, most) : head(line.msg.slice(0, most + 1).replace(/\s*\n\s*/g, ' ⏎ '), most)
+  const shownDetails = details(line, shown)
+  return html`<div key=${line.offset} id=${'row-' + index} role="option" aria-selected=${open}
+      class=${`row sev-${line.severity}${selected ? ' selected' : ''}${open ? ' open' : ''}${wrap ? ' wrap' : ''}`} onClick=${() => onOpen(index)}>
+    <span class="row-time">${date && html`<span class="row-date">${when.slice(5, 10)} </span>`}${when.slice(11)}</span>
+    <span class="row-level">${line.level}</span>
+    ${columns.map((name) => html`<span class="row-field" key=${name}><bdi>${head(text(fieldOf(line, name) ?? ''), 200)}</bdi></span>`)}
+    <span class="row-text"><bdi class="row-msg">${message}</bdi>${shownDetails.map(([name, value]) => html` <span class="row-detail"><span class="row-key">${name}=</span><bdi>${value}</bdi></span>`)}</span>
+  </div>`
+}

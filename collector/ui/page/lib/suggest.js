@@ -1,0 +1,97 @@
+// What may come next in an expression: fields and values that lines have, and pipes.
+
+import { stream } from './api.js'
+import { completion, nameOf, quote, splitPipes, unquote, valueOf } from './expr.js'
+import { count, severities, text } from './line.js'
+
+/** @typedef {import('../types.js').Range} Range */
+/** @typedef {{text: string, note: string, start: number, end: number, again?: boolean}} Suggestion again: more may follow at once */
+
+const patience = 1500 // milliseconds of searching; what was found until then is offered
+const fresh = 60_000
+
+/** @type {Map<string, {at: number, answer: Promise<any>}>} */
+const cache = new Map()
+
+/** The figures of an endpoint, or of a part of the lines. @param {string} path @param {import('./api.js').Params} params @returns {Promise<any>} */
+function within(path, params) {
+  const key = path + JSON.stringify({ ...params, since: String(params.since).slice(0, 16), until: String(params.until).slice(0, 16) })
+  const held = cache.get(key)
+  if (held && Date.now() - held.at < fresh) return held.answer
+  const control = new AbortController()
+  /** @type {any} */
+  let part = null
+  const timer = setTimeout(() => control.abort(), patience)
+  const answer = stream(path, params, { signal: control.signal, onPartial: (data) => { part = data } })
+    .catch(() => part).finally(() => clearTimeout(timer))
+  if (cache.size > 200) cache.clear()
+  cache.set(key, { at: Date.now(), answer })
+  return answer
+}
+
+/** @type {[string, string][]} */
+const pipes = [
+  ['stats count() by level, time(auto)', 'lines by level over time'], ['stats count() by ', 'count by a field'],
+  ['stats quantile(0.5, x) as p50, quantile(0.99, x) as p99 by time(auto)', 'a latency, for example'],
+  ['top 10 ', 'the most frequent values'], ['patterns', 'messages by pattern'], ['sort -', 'in another order'],
+  ['fields time, service, msg', 'these columns alone'], ['parse "<method> <path> took <ms:number>"', 'fields out of a text'], ['limit 20', 'the first rows'],
+]
+
+/** @type {[string, string][]} */
+const ownFields = [['level', 'level>=error, for example'], ['service', ''], ['msg', 'msg~"text"'], ['logger', ''], ['trace_id', ''], ['error', 'error=* has one'], ['time', '']]
+
+/**
+ * @param {string} q @param {number} caret @param {Range} range @param {string[]} recent expressions of before
+ * @returns {Promise<Suggestion[]>}
+ */
+export async function suggestions(q, caret, range, recent) {
+  if (!q.trim()) return recent.slice(0, 8).map((text) => ({ text, note: 'asked before', start: 0, end: q.length }))
+  const { kind, field, prefix, start, end } = completion(q, caret)
+  const wanted = unquote(prefix).toLowerCase()
+  const at = { start, end }
+  if (kind === 'pipe') return pipes.filter(([p]) => p.toLowerCase().startsWith(wanted)).map(([text, note]) => ({ text, note, ...at }))
+  if (kind === 'value') return values(field, wanted, range, at)
+  if (!wanted) return []
+  const inFilter = caret <= splitPipes(q).filter.length + q.length - q.trimStart().length
+  const answer = await within('/api/fields', { ...range.params, limit: 1000 })
+  /** @type {Map<string, string>} */
+  const notes = new Map(ownFields)
+  for (const f of answer?.fields ?? []) notes.set(f.name, `${count(f.count)} lines, ${count(f.values)} values`)
+  return [...notes].filter(([name]) => name.toLowerCase().includes(wanted))
+    .sort(([a], [b]) => Number(b.toLowerCase().startsWith(wanted)) - Number(a.toLowerCase().startsWith(wanted)) || a.length - b.length)
+    .slice(0, 12).map(([name, note]) => ({ text: nameOf(name) + (inFilter ? '=' : ''), note, ...at, again: inFilter }))
+}
+
+/**
+ * @param {string} field @param {string} wanted @param {Range} range @param {{start: number, end: number}} at
+ * @returns {Promise<Suggestion[]>}
+ */
+async function values(field, wanted, range, at) {
+  if (field === 'level') return severities.filter((s) => s.startsWith(wanted)).map((text) => ({ text, note: '', ...at }))
+  if (field === 'time' || !field || field.includes(',')) return []
+  const q = wanted.length > 1 ? `${nameOf(field)}~i${quote(wanted)}` : nameOf(field) + '=*'
+  const answer = await within('/api/facets', { ...range.params, field, q, limit: 50 })
+  /** @type {import('../types.js').Facet[]} */
+  const facets = answer?.facets ?? []
+  return (facets[0]?.values ?? []).filter(({ value }) => value !== null && text(value).toLowerCase().includes(wanted) && text(value).length < 200)
+    .slice(0, 12).map(({ value, count: n }) => ({ text: valueOf(value), note: count(n), ...at }))
+}
+
+const kept = 'rollway-recent'
+
+/** @returns {string[]} */
+export function recentExpressions() {
+  try {
+    return JSON.parse(localStorage.getItem(kept) ?? '[]')
+  } catch {
+    return []
+  }
+}
+
+/** @param {string} q */
+export function rememberExpression(q) {
+  if (!q) return
+  try {
+    localStorage.setItem(kept, JSON.stringify([q, ...recentExpressions().filter((old) => old !== q)].slice(0, 20)))
+  } catch { /* a browser that keeps nothing */ }
+}

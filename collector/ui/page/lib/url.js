@@ -1,0 +1,31 @@
+// The URL's fragment has all that a link shows: #/search?q=level>=error&since=1h
+
+/** @typedef {import('../types.js').Place} Place */
+
+/**
+ * @param {string} hash @param {string} first the view without one in the hash
+ * @returns {Place}
+ */
+export function parsePlace(hash, first) {
+  const [path, query = ''] = split(hash.replace(/^#\/?/, ''), '?')
+  /** @type {Record<string, string>} */
+  const state = Object.fromEntries(new URLSearchParams(query))
+  const { q = '', since = '', until = '', ...rest } = state
+  return { view: path || first, q, since: since || (until ? '' : '1h'), until, state: rest }
+}
+
+/** @param {Place} place */
+export function formatPlace({ view, q, since, until, state }) {
+  const params = new URLSearchParams()
+  for (const [name, value] of Object.entries({ q, since: since === '1h' && !until ? '' : since, until, ...state })) {
+    if (value) params.set(name, value)
+  }
+  const query = String(params)
+  return '#/' + view + (query && '?' + query)
+}
+
+/** @param {string} text @param {string} at */
+function split(text, at) {
+  const i = text.indexOf(at)
+  return i < 0 ? [text] : [text.slice(0, i), text.slice(i + at.length)]
+}

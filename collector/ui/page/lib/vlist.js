@@ -1,0 +1,139 @@
+// A list of any length and of rows of any height: only the rows in sight are in the document.
+
+import { html, useState, useRef, useEffect, useLayoutEffect } from './html.js'
+
+const extra = 8 // rows beyond each end
+
+/**
+ * @typedef {object} ListProps
+ * @property {number} count
+ * @property {(i: number) => string | number} keyOf
+ * @property {(i: number) => import('../types.js').VNode} row
+ * @property {number} height of a row, as a guess unless fixed
+ * @property {boolean} fixed all rows have that height
+ * @property {string} label
+ * @property {number} [cursor] the row that keys have chosen; it is kept in sight when it changes
+ * @property {boolean} [follow] stay at the end
+ * @property {(atEnd: boolean) => void} [onFollow] the reader has come to the end, or left it
+ * @property {() => void} [onNearEnd]
+ */
+
+/** @param {ListProps} props */
+export function VirtualList(props) {
+  const { count, keyOf, row, height, fixed, label, cursor = -1, follow = false, onFollow, onNearEnd } = props
+  const box = useRef(/** @type {HTMLElement | null} */ (null))
+  const inner = useRef(/** @type {HTMLElement | null} */ (null))
+  const known = useRef(/** @type {Map<string | number, number>} */ (new Map()))
+  const anchor = useRef({ key: /** @type {string | number} */ (''), index: 0, delta: 0 })
+  const [view, setView] = useState({ top: 0, height: 800, width: 0 })
+  const [, measure] = useState(0)
+
+  const tops = useRef(new Float64Array(1))
+  if (!fixed) tops.current = offsets(count, keyOf, known.current, height)
+  const topOf = (/** @type {number} */ i) => fixed ? i * height : tops.current[Math.min(i, count)] ?? 0
+  const total = topOf(count)
+  const top = follow ? Math.max(0, total - view.height) : view.top
+  const first = Math.max(0, indexAt(top, count, topOf) - extra)
+  const last = Math.min(count, indexAt(top + view.height, count, topOf) + 1 + extra)
+
+  const remember = () => {
+    const el = box.current
+    if (!el) return
+    const at = indexAt(el.scrollTop, count, topOf)
+    anchor.current = { key: at < count ? keyOf(at) : '', index: at, delta: el.scrollTop - topOf(at) }
+  }
+  const onScroll = () => {
+    const el = box.current
+    if (!el) return
+    remember()
+    setView({ top: el.scrollTop, height: el.clientHeight, width: el.clientWidth })
+    onFollow?.(el.scrollTop + el.clientHeight >= el.scrollHeight - 4)
+    if (el.scrollTop + 2 * el.clientHeight >= el.scrollHeight) onNearEnd?.()
+  }
+
+  useEffect(() => {
+    const el = box.current
+    if (!el) return
+    const observer = new ResizeObserver(() => {
+      known.current.clear()
+      setView((old) => ({ ...old, height: el.clientHeight, width: el.clientWidth }))
+    })
+    observer.observe(el)
+    return () => observer.disconnect()
+  }, [])
+
+  useEffect(() => known.current.clear(), [fixed, view.width])
+
+  useLayoutEffect(() => {
+    const el = box.current, window_ = inner.current
+    if (!el || !window_) return
+    let changed = false
+    if (!fixed) {
+      for (let i = first; i < last; i++) {
+        const child = /** @type {HTMLElement | undefined} */ (window_.children[i - first])
+        const now = child?.getBoundingClientRect().height ?? 0
+        if (now > 0 && Math.abs((known.current.get(keyOf(i)) ?? -1) - now) > 0.5) {
+          known.current.set(keyOf(i), now)
+          changed = true
+        }
+      }
+    }
+    if (changed) measure((n) => n + 1)
+    if (follow) {
+      el.scrollTop = el.scrollHeight
+    } else if (anchor.current.key !== '') {
+      // What is read stays where it is when rows above it come, go, or turn out higher.
+      const { key, index, delta } = anchor.current
+      const at = index < count && keyOf(index) === key ? index : indexOf(key, count, keyOf)
+      if (at >= 0 && Math.abs(topOf(at) + delta - el.scrollTop) > 1) el.scrollTop = topOf(at) + delta
+    }
+  })
+
+  useLayoutEffect(() => {
+    const el = box.current
+    if (!el || cursor < 0 || cursor >= count) return
+    const start = topOf(cursor), end = topOf(cursor + 1)
+    if (start < el.scrollTop) el.scrollTop = start
+    else if (end > el.scrollTop + el.clientHeight) el.scrollTop = Math.min(start, end - el.clientHeight)
+    remember()
+  }, [cursor])
+
+  const rows = []
+  for (let i = first; i < last; i++) rows.push(row(i))
+  return html`<div class="vlist" ref=${box} role="listbox" tabindex="0" aria-label=${label}
+      aria-activedescendant=${cursor >= 0 ? 'row-' + cursor : undefined} onScroll=${onScroll}
+      onWheel=${(/** @type {WheelEvent} */ e) => e.deltaY < 0 && onFollow?.(false)}>
+    <div class="vlist-space" role="presentation" style=${{ height: total + 'px' }}>
+      <div class="vlist-rows" role="presentation" ref=${inner} style=${{ transform: `translateY(${topOf(first)}px)` }}>${rows}</div>
+    </div>
+  </div>`
+}
+
+/** @param {number} count @param {(i: number) => string | number} keyOf @param {Map<string | number, number>} known @param {number} guess */
+function offsets(count, keyOf, known, guess) {
+  const tops = new Float64Array(count + 1)
+  let sum = 0
+  for (let i = 0; i < count; i++) {
+    tops[i] = sum
+    sum += known.get(keyOf(i)) ?? guess
+  }
+  tops[count] = sum
+  return tops
+}
+
+/** The row at a height, at most count. @param {number} y @param {number} count @param {(i: number) => number} topOf */
+export function indexAt(y, count, topOf) {
+  let low = 0, high = count
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (topOf(middle + 1) <= y) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** @param {string | number} key @param {number} count @param {(i: number) => string | number} keyOf */
+function indexOf(key, count, keyOf) {
+  for (let i = 0; i < count; i++) if (keyOf(i) === key) return i
+  return -1
+}

@@ -1,0 +1,126 @@
+// Live: lines as they arrive. What is being read never moves.
+
+import { html, useState, useRef, useEffect } from '../lib/html.js'
+import { EventPanel } from '../lib/event.js'
+import { count } from '../lib/line.js'
+import { Row } from '../lib/row.js'
+import { Screen, Tail } from '../lib/tail.js'
+import { Failure, Icon, useKeys } from '../lib/ui.js'
+import { VirtualList } from '../lib/vlist.js'
+
+/** @typedef {import('../types.js').Line} Line */
+
+/** @type {Record<string, string>} */
+const words = { begin: 'connecting …', live: 'live', away: 'not connected, trying again …', refused: 'stopped' }
+
+/** @param {import('../types.js').ViewProps} props */
+function Live({ q, filter, state, setState, go, onError, utc, run }) {
+  const screen = useRef(new Screen())
+  const tail = useRef(/** @type {Tail | null} */ (null))
+  const [, draw] = useState(0)
+  const [status, setStatus] = useState({ word: 'begin', error: /** @type {unknown} */ (null) })
+  const [follow, setFollow] = useState(true)
+  const [paused, setPaused] = useState(false)
+  const [wanted, setWanted] = useState('')
+  const [gap, setGap] = useState('')
+  const [cursor, setCursor] = useState(-1)
+  const [opened, setOpened] = useState(/** @type {Line | null} */ (null))
+  const rate = useRef({ began: 0, seen: 0, skipped: 0, perSecond: 0, share: 1 })
+  const hold = useRef(false)
+  hold.current = paused || !follow || opened !== null
+
+  useEffect(() => {
+    screen.current = new Screen()
+    setStatus({ word: 'begin', error: null })
+    setGap('')
+    setOpened(null)
+    setCursor(-1)
+    setFollow(true)
+    const t = new Tail(filter, {
+      onBatch: (batch) => {
+        screen.current.add(batch.lines, hold.current)
+        rate.current.seen += batch.seen
+        rate.current.skipped += batch.skipped
+        draw((n) => n + 1)
+      },
+      onStatus: (word, error) => {
+        setStatus({ word, error: error ?? null })
+        if (error) onError(error)
+      },
+      onGap: setGap,
+    })
+    tail.current = t
+    const timer = setInterval(() => {
+      const r = rate.current, now = performance.now(), seconds = (now - r.began) / 1000
+      rate.current = { began: now, seen: 0, skipped: 0, perSecond: r.seen / seconds, share: r.seen ? 1 - r.skipped / r.seen : 1 }
+      draw((n) => n + 1)
+    }, 1000)
+    return () => {
+      t.close()
+      clearInterval(timer)
+    }
+  }, [filter, run])
+  if (tail.current) tail.current.wanted = wanted
+
+  const { shown, held } = screen.current
+  const needle = wanted.toLowerCase()
+  const lines = needle ? shown.filter((l) => l.raw.toLowerCase().includes(needle)) : shown
+  const release = () => {
+    screen.current.release()
+    setPaused(false)
+    setOpened(null)
+    setCursor(-1)
+    setFollow(true)
+  }
+  const onFollow = (/** @type {boolean} */ atEnd) => {
+    if (atEnd === follow) return
+    // To have scrolled to the end means to want what is new, unless one has paused.
+    if (atEnd && !paused && !opened) screen.current.release()
+    setFollow(atEnd)
+  }
+  const open = (/** @type {number} */ i) => {
+    setCursor(i)
+    setFollow(false)
+    setOpened(lines[i] ?? null)
+  }
+  const move = (/** @type {number} */ by) => {
+    const next = Math.max(0, Math.min(lines.length - 1, cursor < 0 ? lines.length - 1 + Math.min(by, 0) : cursor + by))
+    setCursor(next)
+    setFollow(false)
+    if (opened) setOpened(lines[next] ?? null)
+  }
+  useKeys({
+    j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), Enter: () => open(cursor < 0 ? lines.length - 1 : cursor),
+    Escape: () => opened ? setOpened(null) : release(), ' ': () => paused ? release() : setPaused(true), G: release,
+    z: () => setState({ wrap: state.wrap ? '' : '1' }, true),
+  })
+  const columns = state.cols === undefined ? ['service'] : state.cols.split(',').filter((name) => name && name !== '-')
+  const toggleColumn = (/** @type {string} */ name) => setState({ cols: (columns.includes(name) ? columns.filter((c) => c !== name) : [...columns, name]).join(',') || '-' }, true)
+  const wrap = state.wrap === '1'
+  const { perSecond, share } = rate.current
+  return html`<div class=${'live' + (opened ? ' with-event' : '')}>
+    <div class="results">
+      <div class="toolbar">
+        <button type="button" class="primary" aria-pressed=${paused} onClick=${() => paused ? release() : setPaused(true)}><${Icon} name=${paused ? 'play' : 'pause'} />${paused ? 'Go on' : 'Pause'}</button>
+        <input type="search" class="live-filter" placeholder="Filter while typing" aria-label="Show only lines that contain" value=${wanted} onInput=${(/** @type {any} */ e) => setWanted(e.target.value)} />
+        <span class="grow"><span class=${'dot ' + (paused ? 'paused' : status.word)}></span> <span role="status">${paused ? 'paused' : words[status.word]}</span>
+          <span class="dim live-rate"> ${count(Math.round(perSecond))} lines/s${share < 0.995 ? `: too many to show, 1 in ${Number((1 / share).toPrecision(2))} is shown` : ''}</span></span>
+        <label class="check"><input type="checkbox" checked=${wrap} onChange=${() => setState({ wrap: wrap ? '' : '1' }, true)} />Wrap</label>
+      </div>
+      ${q !== filter && html`<div class="notice">Live takes the filter alone; what follows the first | is left out.</div>`}
+      ${status.error && status.word === 'refused' ? html`<${Failure} error=${status.error} />` : null}
+      ${gap && html`<div class="notice bad" role="status">${gap}</div>`}
+      ${lines.length === 0 ? html`<div class="empty">${status.word === 'live' ? 'No line yet. It appears here as soon as it arrives.' : words[status.word]}</div>`
+        : html`<${VirtualList} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label="Lines, newest last" cursor=${cursor}
+          follow=${follow && !paused && !opened} onFollow=${onFollow}
+          row=${(/** @type {number} */ i) => Row({ line: /** @type {Line} */ (lines[i]), index: i, columns, wrap, utc, selected: i === cursor, open: lines[i] === opened, onOpen: open, date: false })} />`}
+      ${held > 0 && hold.current && html`<button type="button" class="new-lines primary" onClick=${release}><${Icon} name="down" />${count(held)} new${screen.current.lost ? `, the newest ${count(screen.current.waiting.length)} are kept` : ''}</button>`}
+    </div>
+    ${opened && html`<${EventPanel} line=${opened} q=${q} utc=${utc} tab=${state.tab ?? 'fields'} columns=${columns} setQ=${(/** @type {string} */ next) => go({ q: next, state }, false)}
+      setTab=${(/** @type {string} */ tab) => setState({ tab }, true)} toggleColumn=${toggleColumn} onOpen=${setOpened}
+      setRange=${(/** @type {string} */ since, /** @type {string} */ until) => go({ view: 'search', since, until, state: {} }, false)} onClose=${() => setOpened(null)} />`}
+  </div>`
+}
+
+/** @type {import('../types.js').View} */
+export const view = { id: 'live', title: 'Live', key: 'l', query: 'filter', Component: Live }

@@ -1,0 +1,227 @@
+// Package uitest has what tests need of a real browser: it starts Chromium, and drives its
+// tabs as a person does, by keys and the mouse.
+package uitest
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/rollway/rollway/internal/testkit"
+)
+
+// A Browser is a Chromium that ends with its test.
+type Browser struct{ ctx context.Context }
+
+// Start starts Chromium, or skips the test where there is none.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	path := testkit.Program(t, "chromium")
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, // in a container
+		chromedp.Flag("disable-quic", true), chromedp.Flag("hide-scrollbars", false))
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(func() {
+		cancel()
+		stop()
+	})
+	testkit.OK(t, chromedp.Do(ctx)) // starts it
+	return &Browser{ctx}
+}
+
+// A Tab is a page of the browser.
+type Tab struct {
+	t   testing.TB
+	ctx context.Context
+}
+
+// watch collects what goes wrong in a page before anything else of it runs.
+const watch = `window.failures = []
+addEventListener('error', (e) => failures.push('error: ' + e.message))
+addEventListener('unhandledrejection', (e) => failures.push('rejection: ' + e.reason))
+addEventListener('securitypolicyviolation', (e) => failures.push('policy: ' + e.violatedDirective + ' ' + e.blockedURI))
+const said = console.error
+console.error = (...list) => { failures.push('console: ' + list.join(' ')); said(...list) }
+window.alert = () => failures.push('an alert')`
+
+// Open opens a page in a tab of its own, which is closed at the end of the test.
+func (b *Browser) Open(t testing.TB, url string) *Tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx)
+	tab := &Tab{t, ctx}
+	t.Cleanup(cancel)
+	tab.Size(1440, 900)
+	tab.Call("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": watch}, nil)
+	tab.Go(url)
+	return tab
+}
+
+// Failures are the errors of the page's scripts, what its policy refused, and alerts.
+func (tab *Tab) Failures() (list []string) {
+	tab.t.Helper()
+	tab.Eval("window.failures ?? []", &list)
+	return list
+}
+
+// Go leads the tab to a URL and waits until it is loaded.
+func (tab *Tab) Go(url string) {
+	tab.t.Helper()
+	testkit.OK(tab.t, chromedp.Do(tab.ctx, chromedp.Navigate(url)))
+}
+
+// Call calls a method of the DevTools protocol.
+func (tab *Tab) Call(method string, params, result any) {
+	tab.t.Helper()
+	err := chromedp.Do(tab.ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		return target.Call(ctx, method, params, result)
+	}))
+	if err != nil {
+		tab.t.Fatalf("%s: %v", method, err)
+	}
+}
+
+// Eval evaluates an expression in the page, awaits it if it is a promise, and stores it in out.
+func (tab *Tab) Eval(expression string, out any) {
+	tab.t.Helper()
+	var answer struct {
+		Result    struct{ Value json.RawMessage }
+		Exception *struct {
+			Text      string
+			Exception struct{ Description string }
+		} `json:"exceptionDetails"`
+	}
+	source := fmt.Sprintf("Promise.resolve(%s).then((v) => JSON.stringify(v ?? null))", expression)
+	tab.Call("Runtime.evaluate", map[string]any{"expression": source, "awaitPromise": true, "returnByValue": true}, &answer)
+	if answer.Exception != nil {
+		tab.t.Fatalf("%s: %s %s", expression, answer.Exception.Text, answer.Exception.Exception.Description)
+	}
+	if out == nil {
+		return
+	}
+	var text string
+	testkit.OK(tab.t, json.Unmarshal(answer.Result.Value, &text))
+	testkit.OK(tab.t, json.Unmarshal([]byte(text), out))
+}
+
+// Until waits until an expression is true, for 20 seconds at most.
+func (tab *Tab) Until(expression string) {
+	tab.t.Helper()
+	var ok bool
+	tab.Eval(fmt.Sprintf(`new Promise((done) => {
+		const end = performance.now() + 20000
+		const look = () => { let is = false; try { is = Boolean(%s) } catch {} ; is || performance.now() > end ? done(is) : setTimeout(look, 10) }
+		look()
+	})`, expression), &ok)
+	if !ok {
+		tab.t.Fatalf("waited 20 s until %s; the page says:\n%.3000s", expression, tab.Text("body"))
+	}
+}
+
+// Text is what the first element of a CSS selector says.
+func (tab *Tab) Text(selector string) (text string) {
+	tab.t.Helper()
+	tab.Eval(fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector), &text)
+	return text
+}
+
+// Key presses keys one after the other: letters, or names such as Enter.
+func (tab *Tab) Key(keys ...string) {
+	tab.t.Helper()
+	codes := map[string]int{"Enter": 13, "Escape": 27, "Tab": 9, "ArrowDown": 40, "ArrowUp": 38, "PageDown": 34, " ": 32}
+	for _, key := range keys {
+		params := map[string]any{"type": "keyDown", "key": key, "windowsVirtualKeyCode": codes[key]}
+		if len(key) == 1 {
+			params["text"] = key
+		} else if key == "Enter" {
+			params["text"] = "\r"
+		}
+		tab.Call("Input.dispatchKeyEvent", params, nil)
+		tab.Call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key, "windowsVirtualKeyCode": codes[key]}, nil)
+	}
+}
+
+// Type types a text where the focus is.
+func (tab *Tab) Type(text string) {
+	tab.t.Helper()
+	for _, key := range strings.Split(text, "") {
+		tab.Key(key)
+	}
+}
+
+// Click waits for an element and clicks in its middle. What is named is a CSS selector, after
+// that, if it has one, " text=" and a text of the element.
+func (tab *Tab) Click(what string) {
+	tab.t.Helper()
+	x, y := tab.middle(what)
+	tab.Drag(x, y, x, y)
+}
+
+// element is the script that finds what Click names.
+func element(what string) string {
+	selector, text, _ := strings.Cut(what, " text=")
+	return fmt.Sprintf("[...document.querySelectorAll(%q)].find((e) => e.innerText.includes(%q) && e.getClientRects().length)", selector, text)
+}
+
+func (tab *Tab) middle(what string) (x, y float64) {
+	tab.t.Helper()
+	tab.Until(element(what))
+	var at [2]float64
+	tab.Eval(fmt.Sprintf("(() => { const e = %s; e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()", element(what)), &at)
+	return at[0], at[1]
+}
+
+// Drag presses the mouse at one point and lets it go at another.
+func (tab *Tab) Drag(x, y, toX, toY float64) {
+	tab.t.Helper()
+	mouse := func(kind string, x, y float64) {
+		tab.Call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
+	}
+	mouse("mouseMoved", x, y)
+	mouse("mousePressed", x, y)
+	if x != toX || y != toY {
+		mouse("mouseMoved", (x+toX)/2, (y+toY)/2)
+		mouse("mouseMoved", toX, toY)
+	}
+	mouse("mouseReleased", toX, toY)
+}
+
+// Wheel turns the wheel over an element.
+func (tab *Tab) Wheel(what string, by float64) {
+	tab.t.Helper()
+	x, y := tab.middle(what)
+	tab.Call("Input.dispatchMouseEvent", map[string]any{"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": by}, nil)
+}
+
+// Size sets how large the window is.
+func (tab *Tab) Size(width, height int) {
+	tab.t.Helper()
+	tab.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 640}, nil)
+}
+
+// Dark sets whether the system prefers a dark theme.
+func (tab *Tab) Dark(dark bool) {
+	tab.t.Helper()
+	value := "light"
+	if dark {
+		value = "dark"
+	}
+	tab.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": value}}}, nil)
+}
+
+// Screenshot is what the window shows, a PNG.
+func (tab *Tab) Screenshot() []byte {
+	tab.t.Helper()
+	var answer struct{ Data string }
+	tab.Call("Page.captureScreenshot", map[string]any{"format": "png"}, &answer)
+	data, err := base64.StdEncoding.DecodeString(answer.Data)
+	testkit.OK(tab.t, err)
+	return data
+}
