@@ -46,7 +46,7 @@ var parts = []part{
 		{"", "go run ./scripts/dev test"},
 	}},
 	{testkit.Engines, 25 * time.Minute, []command{{"", "go run ./scripts/dev test -nightly=engines"}}},
-	{testkit.Senders, 12 * time.Minute, []command{{"", "scripts/setup nightly"}, {"", "go run ./scripts/dev test -nightly=senders"}}},
+	{testkit.Senders, 12 * time.Minute, []command{{"", "scripts/setup"}, {"", "go run ./scripts/dev test -nightly=senders"}}},
 	{testkit.Kills, 12 * time.Minute, []command{{"", "go run ./scripts/dev test -nightly=kills"}}},
 	{testkit.Bench, 18 * time.Minute, slices.Concat(
 		[]command{{"", "go run ./scripts/dev test -nightly=bench"}}, programs)},

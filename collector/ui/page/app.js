@@ -106,12 +106,13 @@ function App() {
       <button type="button" class="icon-button" title="Keys (?)" aria-label="Keys" onClick=${() => setHelp(true)}>?</button>
       ${session.tokens && session.authenticated && session.user && html`<button type="button" class="quiet user" title="Log out" onClick=${() => logout()}><${Icon} name="user" /><bdi>${session.user}</bdi></button>`}
     </header>
-    ${(view.query || view.range) && html`<div class="bar">
+    ${(view.query || view.range) && html`<div class="bar" role="search">
       ${view.query && html`<${QueryBar} q=${view.query === 'pipes' ? place.q : filter || place.q} range=${range} error=${error} onRun=${(/** @type {string} */ q) => go({ q, state: keptState(place.state) }, false)}
         placeholder=${view.query === 'pipes' ? 'level>=error | stats count() by service' : 'A word, or level>=error service=shop'} />`}
       ${view.range && html`<${RangePicker} range=${range} utc=${zone === 'utc'} onChange=${(/** @type {string} */ since, /** @type {string} */ until) => go({ since, until, state: keptState(place.state) }, false)} />`}
     </div>`}
     <main id="main" tabindex="-1" class=${'view-' + view.id}>
+      <h1 class="unseen">${view.title}</h1>
       <${Guarded} key=${view.id}><${view.Component} q=${place.q} filter=${filter} range=${range} state=${place.state} setState=${setState} go=${go} run=${run}
         onError=${(/** @type {unknown} */ err) => err instanceof ApiError && err.column > 0 && setError(err)} utc=${zone === 'utc'} session=${session} /><//>
     </main>

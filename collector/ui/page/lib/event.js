@@ -34,7 +34,7 @@ export function EventPanel(props) {
   if (trace) tabs.push(['trace', 'Trace'])
   tabs.push(['raw', 'Raw'])
   const service = fieldOf(line, 'service')
-  return html`<aside class="event" aria-label="Line" key=${line.offset}>
+  return html`<section class="event" aria-label="Line" key=${line.offset}>
     <header class="event-head">
       <span class=${`badge sev-${line.severity}`}>${line.level || 'no level'}</span>
       ${service !== undefined && html`<b>${head(text(service), 60)}</b>`}
@@ -44,12 +44,12 @@ export function EventPanel(props) {
     </header>
     <div class="event-time"><button type="button" class="quiet" title="Search 5 minutes around this time"
       onClick=${() => props.setRange(iso(line.ms - 3e5), iso(line.ms + 3e5))}>${stamp(line.ms, utc)}${utc ? ' UTC' : ''}</button> <span class="dim">${ago(line.ms, Date.now())}</span></div>
-    <${Long} class="event-msg" value=${line.msg} />
+    <${Long} class="event-msg" value=${line.msg} most=${1500} />
     <${Choice} label="What is shown of the line" value=${tab} options=${tabs} onChange=${setTab} />
     <div class="event-body">${tab === 'around' ? html`<${Around} ...${props} />`
       : tab === 'trace' && trace ? html`<${Trace} ...${props} id=${text(trace)} />`
       : tab === 'raw' ? html`<${Raw} line=${line} />` : html`<${Fields} ...${props} />`}</div>
-  </aside>`
+  </section>`
 }
 
 /** A text of any length; much of it only if asked for. @param {{value: string, class?: string, most?: number}} props */

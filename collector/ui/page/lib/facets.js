@@ -51,7 +51,7 @@ export function Facets({ lines, q, filter, range, chosen, columns, setQ, setChos
   const key = names.join()
   const { data, loading, part, error } = useFigures('/api/facets', ready ? { ...range.params, q: filter, field: key, limit: 30 } : null, [key, filter, range, ready])
   /** @type {Facet[]} */
-  const facets = data?.facets ?? []
+  const facets = lines.length ? data?.facets ?? [] : []
   return html`<nav class=${'facets' + (loading ? ' loading' : '')} aria-label="Fields">
     ${part !== null && html`<div class="partial" role="status">partial: ${Math.floor(part * 100)} %</div>`}
     ${error && html`<p class="dim">${messageOf(error)}</p>`}

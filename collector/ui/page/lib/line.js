@@ -114,13 +114,15 @@ export function head(s, most) {
   return s.length <= most ? visible(s) : visible(s.slice(0, most)) + '…'
 }
 
+const elsewhere = new Set(['time', 'level', 'msg', 'service', 'error.stack', 'error.fingerprint', 'trace_id', 'span_id'])
+
 /** What a row tells beside its message: the error and attributes. @param {Line} line @param {Set<string>} shown fields that have a column */
 export function details(line, shown) {
   /** @type {[string, string][]} */
   const list = []
   let room = 400
   for (const [name, value] of fieldsOf(line)) {
-    if (name === 'time' || name === 'level' || name === 'msg' || name === 'service' || name === 'error.stack' || shown.has(name)) continue
+    if (elsewhere.has(name) || shown.has(name)) continue
     const short = head(text(value).slice(0, 100).replace(/\s+/g, ' '), 80)
     list.push([name, short])
     room -= name.length + short.length

@@ -7,14 +7,15 @@ import { ago, iso } from './time.js'
 import { Choice, Failure, Icon, IconButton, useFigures } from './ui.js'
 
 /** @param {import('../types.js').ViewProps} props */
-export function Patterns({ q, filter, range, run, state, setState, go, onError }) {
+export function Patterns({ q, filter, range, state, setState, go, onError }) {
   const onlyNew = state.new === '1'
   const [limit, setLimit] = useState(50)
   const { data, loading, part, error } = useFigures('/api/stats', { ...range.params, q: `${filter} | patterns limit ${limit}` }, [filter, range, limit], onError)
   // New is what the same time before had not.
   const length = range.from === null ? 0 : range.to - range.from
-  const before = useFigures('/api/stats', range.from === null ? null
+  const asked = useFigures('/api/stats', range.from === null ? null
     : { ...range.params, since: iso(range.from - length), q: `${filter} | patterns new since "${iso(range.from)}" limit ${limit}` }, [filter, range, limit])
+  const before = length ? asked : { data: null, loading: false }
   if (error) return html`<${Failure} error=${error} />`
   const rows = objects(onlyNew ? before.data : data)
   const fresh = new Set(objects(before.data).map((r) => r.pattern))

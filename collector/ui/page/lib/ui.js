@@ -60,7 +60,7 @@ export function useKeys(keys) {
       const target = /** @type {HTMLElement} */ (event.target)
       const typing = target.closest?.('input, textarea, select, dialog')
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing) return
-      if (event.key === 'Enter' && target.closest('button, a, summary')) return
+      if ((event.key === 'Enter' || event.key === ' ') && target.closest('button, a, summary')) return
       const call = latest.current[event.key]
       if (!call) return
       event.preventDefault()
@@ -97,17 +97,14 @@ export async function copy(text, what = 'Copied') {
 /**
  * The figures that an endpoint streams, asked for again when a key differs. The data of
  * before stays until the first part comes.
- * @param {string} path @param {import('./api.js').Params | null} params null: ask nothing
+ * @param {string} path @param {import('./api.js').Params | null} params null: ask nothing now
  * @param {readonly unknown[]} keys @param {(err: unknown) => void} [onError]
  * @returns {Figures}
  */
 export function useFigures(path, params, keys, onError) {
   const [figures, set] = useState(/** @type {Figures} */ ({ data: null, loading: params !== null, part: null, error: null }))
   useEffect(() => {
-    if (!params) {
-      set({ data: null, loading: false, part: null, error: null })
-      return
-    }
+    if (!params) return
     const control = new AbortController()
     set((old) => ({ ...old, loading: true, error: null }))
     stream(path, params, { signal: control.signal, onPartial: (data) => {

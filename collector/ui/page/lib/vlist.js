@@ -25,6 +25,7 @@ export function VirtualList(props) {
   const inner = useRef(/** @type {HTMLElement | null} */ (null))
   const known = useRef(/** @type {Map<string | number, number>} */ (new Map()))
   const anchor = useRef({ key: /** @type {string | number} */ (''), index: 0, delta: 0 })
+  const left = useRef(-1e9) // when the reader turned the wheel away from the end
   const [view, setView] = useState({ top: 0, height: 800, width: 0 })
   const [, measure] = useState(0)
 
@@ -47,8 +48,16 @@ export function VirtualList(props) {
     if (!el) return
     remember()
     setView({ top: el.scrollTop, height: el.clientHeight, width: el.clientWidth })
-    onFollow?.(el.scrollTop + el.clientHeight >= el.scrollHeight - 4)
+    const atEnd = el.scrollTop + el.clientHeight >= el.scrollHeight - 4
+    if (!atEnd || performance.now() - left.current > 400) onFollow?.(atEnd)
     if (el.scrollTop + 2 * el.clientHeight >= el.scrollHeight) onNearEnd?.()
+  }
+
+  const onWheel = (/** @type {WheelEvent} */ event) => {
+    const el = box.current
+    if (event.deltaY >= 0 || !el || el.scrollHeight <= el.clientHeight) return
+    left.current = performance.now()
+    onFollow?.(false)
   }
 
   useEffect(() => {
@@ -102,7 +111,7 @@ export function VirtualList(props) {
   for (let i = first; i < last; i++) rows.push(row(i))
   return html`<div class="vlist" ref=${box} role="listbox" tabindex="0" aria-label=${label}
       aria-activedescendant=${cursor >= 0 ? 'row-' + cursor : undefined} onScroll=${onScroll}
-      onWheel=${(/** @type {WheelEvent} */ e) => e.deltaY < 0 && onFollow?.(false)}>
+      onWheel=${onWheel}>
     <div class="vlist-space" role="presentation" style=${{ height: total + 'px' }}>
       <div class="vlist-rows" role="presentation" ref=${inner} style=${{ transform: `translateY(${topOf(first)}px)` }}>${rows}</div>
     </div>

@@ -1,6 +1,7 @@
 // Live: lines as they arrive. What is being read never moves.
 
 import { html, useState, useRef, useEffect } from '../lib/html.js'
+import { ApiError } from '../lib/api.js'
 import { EventPanel } from '../lib/event.js'
 import { count } from '../lib/line.js'
 import { Row } from '../lib/row.js'
@@ -108,7 +109,7 @@ function Live({ q, filter, state, setState, go, onError, utc, run }) {
         <label class="check"><input type="checkbox" checked=${wrap} onChange=${() => setState({ wrap: wrap ? '' : '1' }, true)} />Wrap</label>
       </div>
       ${q !== filter && html`<div class="notice">Live takes the filter alone; what follows the first | is left out.</div>`}
-      ${status.error && status.word === 'refused' ? html`<${Failure} error=${status.error} />` : null}
+      ${status.error && status.word === 'refused' && !(status.error instanceof ApiError && status.error.column) ? html`<${Failure} error=${status.error} />` : null}
       ${gap && html`<div class="notice bad" role="status">${gap}</div>`}
       ${lines.length === 0 ? html`<div class="empty">${status.word === 'live' ? 'No line yet. It appears here as soon as it arrives.' : words[status.word]}</div>`
         : html`<${VirtualList} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label="Lines, newest last" cursor=${cursor}

@@ -2,7 +2,7 @@
 // the side.
 
 import { html, useState, useRef, useEffect } from '../lib/html.js'
-import { lines as ask } from '../lib/api.js'
+import { ApiError, lines as ask } from '../lib/api.js'
 import { Histogram } from '../lib/chart.js'
 import { EventPanel } from '../lib/event.js'
 import { Facets } from '../lib/facets.js'
@@ -23,7 +23,7 @@ const page = 300
  * @param {string} filter @param {Range} range @param {(err: unknown) => void} onError
  */
 function useNewest(filter, range, onError) {
-  const [found, set] = useState({ of: /** @type {Range | null} */ (null), lines: /** @type {Line[]} */ ([]), loading: true, more: true, error: /** @type {unknown} */ (null), hint: '' })
+  const [found, set] = useState({ of: /** @type {Range | null} */ (null), lines: /** @type {Line[]} */ ([]), loading: true, more: true, error: /** @type {unknown} */ (null), hint: '', turn: 0 })
   const control = useRef(new AbortController())
   const busy = useRef(false)
   const load = async (/** @type {Line[]} */ have, /** @type {number} */ size) => {
@@ -40,10 +40,10 @@ function useNewest(filter, range, onError) {
       const fresh = got.filter((l) => !known.has(l.offset)).reverse()
       if (fresh.length === 0 && got.length === size && size < 1e5) return load(have, Math.min(1e5, size * 8))
       const hint = (headers.get('Rollway-Hint') ?? '').replaceAll('`', '')
-      set({ of: range, lines: have.concat(fresh), loading: false, more: got.length === size, error: null, hint })
+      set((old) => ({ of: range, lines: have.concat(fresh), loading: false, more: got.length === size, error: null, hint, turn: old.turn + Number(!oldest) }))
     } catch (error) {
       if (signal.aborted) return
-      set({ of: range, lines: have, loading: false, more: false, error, hint: '' })
+      set((old) => ({ ...old, of: range, lines: have, loading: false, more: false, error, hint: '' }))
       onError(error)
     } finally {
       if (!signal.aborted) busy.current = false
@@ -64,7 +64,7 @@ function useNewest(filter, range, onError) {
 /** @param {import('../types.js').ViewProps} props */
 function Search(props) {
   const { q, filter, range, state, setState, go, onError, utc } = props
-  const { lines, loading, more, error, hint, fresh, older } = useNewest(filter, range, onError)
+  const { lines, loading, more, error, hint, turn, fresh, older } = useNewest(filter, range, onError)
   const hits = useFigures('/api/hits', { ...range.params, q: filter }, [filter, range])
   const columns = state.cols === undefined ? ['service'] : state.cols.split(',').filter((name) => name && name !== '-')
   const chosen = (state.facets ?? '').split(',').filter(Boolean)
@@ -110,9 +110,9 @@ function Search(props) {
         ${columns.map((name) => html`<button type="button" key=${name} class="chip" title=${`Remove the column ${name}`} onClick=${() => toggleColumn(name)}>${name}<${Icon} name="close" /></button>`)}
         <label class="check"><input type="checkbox" checked=${wrap} onChange=${() => setState({ wrap: wrap ? '' : '1' }, true)} />Wrap</label>
       </div>
-      ${error ? html`<${Failure} error=${error} />` : null}
+      ${error && !(error instanceof ApiError && error.column) ? html`<${Failure} error=${error} />` : null}
       ${lines.length === 0 && !error ? html`<${Nothing} loading=${loading} hint=${hint} ...${props} />` : html`
-        <${VirtualList} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label="Lines, newest first"
+        <${VirtualList} key=${turn} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label="Lines, newest first"
           cursor=${cursor} onNearEnd=${older} row=${(/** @type {number} */ i) => Row({ line: /** @type {Line} */ (lines[i]), index: i, columns, wrap, utc, selected: i === cursor, open: lines[i]?.offset === opened?.offset, onOpen: open })} />`}
       ${!more && lines.length > page && html`<div class="dim list-end">These are all lines of this time.</div>`}
     </div>

@@ -1,6 +1,7 @@
 // Stats: what pipes give, as a table, lines or bars; and patterns of messages.
 
 import { html, useMemo, useState } from '../lib/html.js'
+import { ApiError } from '../lib/api.js'
 import { Plot } from '../lib/chart.js'
 import { splitPipes, toggleTerm, term } from '../lib/expr.js'
 import { count, head, severityOf, text } from '../lib/line.js'
@@ -45,7 +46,7 @@ function Figures(props) {
   const { data, loading, part, error } = useFigures('/api/stats', { ...range.params, q, limit: 10000 }, [q, range], onError)
   /** @type {Table | null} */
   const table = data
-  if (error) return html`<${Failure} error=${error} />`
+  if (error) return error instanceof ApiError && error.column ? null : html`<${Failure} error=${error} />`
   if (!table) return html`<div class="empty">${loading ? 'counting …' : ''}</div>`
   if (table.rows.length === 0) return html`<div class="empty"><p><b>No rows.</b> ${count(table.matched)} lines match.</p></div>`
   const fits = kinds(table)
