@@ -77,7 +77,7 @@ func walkSearch(t *testing.T, tab *uitest.Tab, _ string) {
 
 func walkEvent(t *testing.T, tab *uitest.Tab, at string) {
 	tab.Go(at + "/ui/#/search?q=level%3E%3Derror")
-	tab.Eval("location.reload()", nil)
+	tab.Reload()
 	tab.Until(`document.querySelectorAll('.row.sev-error').length > 5`)
 	tab.Key("j", "j", "Enter")
 	tab.Until(`document.querySelector('.event .stack pre')?.innerText.includes('ReadTimeout')`)
@@ -100,7 +100,7 @@ func walkEvent(t *testing.T, tab *uitest.Tab, at string) {
 	tab.Click(`.event .choice button text=Raw`)
 	tab.Until(`document.querySelector('.event .raw')?.innerText.startsWith('{"time":')`)
 	// A link shows what is seen.
-	tab.Eval("location.reload()", nil)
+	tab.Reload()
 	tab.Until(`document.querySelector('.event .raw')?.innerText.startsWith('{"time":')`)
 	tab.Click(`.event .choice button text=Fields`)
 	tab.Click(`.event button[aria-label="Only lines with this release"]`)
@@ -169,6 +169,7 @@ func walkCompletion(t *testing.T, tab *uitest.Tab, _ string) {
 }
 
 func walkStats(t *testing.T, tab *uitest.Tab, at string) {
+	tab.Until(`document.querySelector('.row')`)
 	tab.Key("t")
 	tab.Click(`.stats .choice button text=Figures`)
 	tab.Click(`.examples button text=Lines by level over time`)
@@ -195,7 +196,7 @@ func walkStats(t *testing.T, tab *uitest.Tab, at string) {
 
 func walkPatterns(t *testing.T, tab *uitest.Tab, at string) {
 	tab.Go(at + "/ui/#/stats?tab=patterns&since=15m")
-	tab.Eval("location.reload()", nil)
+	tab.Reload()
 	tab.Until(`document.querySelectorAll('.pattern-rows tbody tr').length > 5 && !document.querySelector('.patterns.loading')`)
 	tab.Click(`.pattern-rows button[aria-label="Leave out this pattern"]`)
 	tab.Until(`location.hash.includes('msg')`)
@@ -209,7 +210,7 @@ func walkNarrow(t *testing.T, tab *uitest.Tab, at string) {
 	tab.Size(390, 844)
 	for _, view := range []string{"search", "live", "stats", "stats?q=%7C+stats+count()+by+level,+time(auto)"} {
 		tab.Go(at + "/ui/#/" + view)
-		tab.Eval("location.reload()", nil)
+		tab.Reload()
 		tab.Until(`document.querySelector('main button, main .row')`)
 		var wide int
 		if tab.Eval("document.documentElement.scrollWidth - innerWidth", &wide); wide > 0 {

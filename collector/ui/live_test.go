@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/ui/uitest"
 )
 
@@ -52,7 +53,7 @@ func walkLive(t *testing.T, browser *uitest.Browser) {
 
 // walkHostile has lines that were made to harm those who read them.
 func walkHostile(t *testing.T, browser *uitest.Browser) {
-	at := started(t)
+	at := started(t, func(c *config.Config) { c.Limits.MaxFields = 20_000 })
 	script := `<script>alert(1)</script><img src=x onerror="alert(2)"><svg onload=alert(3)>`
 	object := func(m map[string]any) string {
 		text, _ := json.Marshal(m)
@@ -62,12 +63,14 @@ func walkHostile(t *testing.T, browser *uitest.Browser) {
 	for i := range 10000 {
 		many[fmt.Sprintf("field_%05d", i)] = i
 	}
-	send(t, at,
+	for _, line := range []string{
 		object(map[string]any{"level": "ERROR", "msg": script, "service": script, script: script, "error": map[string]any{"stack": script + "\n" + script}}),
 		object(map[string]any{"level": "INFO", "msg": "pay \u202e0001 ot\u202c eur \u2066x\u2069 \x1b[31mred\x07", "id": json.Number("9007199254740993")}),
 		object(map[string]any{"level": "INFO", "msg": strings.Repeat("long ", 200_000)}),
-	)
-	send(t, at, object(many))
+		object(many),
+	} {
+		send(t, at, line)
+	}
 	tab := open(t, browser, at+"/ui/#/search?cols=service&wrap=1")
 	tab.Until(`document.querySelectorAll('.row').length === 4`)
 	var size int

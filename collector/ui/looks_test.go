@@ -53,7 +53,7 @@ func walkAxe(t *testing.T, tab *uitest.Tab, at string) {
 	axe, err := os.ReadFile(filepath.Join(testkit.NPM(t, "axe-core@"+axeVersion), "node_modules", "axe-core", "axe.min.js"))
 	testkit.OK(t, err)
 	eachLook(t, tab, at, func(name string) {
-		tab.Eval("void "+string(axe), nil)
+		tab.Eval("(() => {"+string(axe)+"\n})()", nil)
 		var found []string
 		tab.Eval(`axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ': ' + n.html.slice(0, 160) + ' ' + n.failureSummary.slice(0, 300))))`, &found)
 		for _, f := range found {
@@ -62,7 +62,7 @@ func walkAxe(t *testing.T, tab *uitest.Tab, at string) {
 	})
 }
 
-const axeVersion = "4.11.0"
+const axeVersion = "4.14.1"
 
 // TestScreenshots leaves pictures, to be looked at and for documentation.
 func TestScreenshots(t *testing.T) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,11 +20,14 @@ import (
 )
 
 // started runs a collector for the length of a test, and returns its URL.
-func started(t testing.TB) string {
+func started(t testing.TB, change ...func(*config.Config)) string {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Listen, cfg.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 	cfg.Timeouts.Linger = 0
+	for _, f := range change {
+		f(&cfg)
+	}
 	c, err := collector.New(cfg, nil)
 	testkit.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -34,7 +39,7 @@ func started(t testing.TB) string {
 			t.Error(err)
 		}
 	})
-	return "http://" + c.Addr().String()
+	return front(t, "http://"+c.Addr().String())
 }
 
 // open opens a page, whose scripts must not fail until the end of the test.
@@ -54,9 +59,9 @@ func send(t testing.TB, url string, lines ...string) {
 	t.Helper()
 	resp, err := http.Post(url+"/api/logs", "application/x-ndjson", strings.NewReader(strings.Join(lines, "\n")))
 	testkit.OK(t, err)
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("the collector answers %s", resp.Status)
+	defer resp.Body.Close()
+	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
+		t.Fatalf("the collector answers %s %s", resp.Status, body)
 	}
 }
 
@@ -111,4 +116,10 @@ func story(now time.Time) []string {
 	add(bad, "INFO", "payment-api", "release 2.4.1 starts", map[string]any{"release": "2.4.1", "pool": 2})
 	add(bad.Add(time.Second), "WARN", "payment-api", "pool is smaller than its workers", map[string]any{"release": "2.4.1", "pool": 2, "workers": 16})
 	return lines
+}
+
+// percentile is the duration below which p percent of list are.
+func percentile(list []time.Duration, p int) time.Duration {
+	slices.Sort(list)
+	return list[(len(list)-1)*p/100]
 }

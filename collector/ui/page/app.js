@@ -61,7 +61,7 @@ function App() {
   }, [])
 
   const view = views.find((v) => v.id === place.view) ?? views[0]
-  const { filter, pipes } = splitPipes(place.q)
+  const { filter } = splitPipes(place.q)
   const range = useMemo(() => resolve(place.since, place.until, Date.now()), [place.since, place.until, run])
   useEffect(() => setError(null), [place.q, place.view, range])
   useEffect(() => {

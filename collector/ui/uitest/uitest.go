@@ -92,10 +92,14 @@ func (tab *Tab) Call(method string, params, result any) {
 func (tab *Tab) Eval(expression string, out any) {
 	tab.t.Helper()
 	var answer struct {
-		Result    struct{ Value json.RawMessage }
+		Result struct {
+			Value string `json:"value"`
+		} `json:"result"`
 		Exception *struct {
-			Text      string
-			Exception struct{ Description string }
+			Text      string `json:"text"`
+			Exception struct {
+				Description string `json:"description"`
+			} `json:"exception"`
 		} `json:"exceptionDetails"`
 	}
 	source := fmt.Sprintf("Promise.resolve(%s).then((v) => JSON.stringify(v ?? null))", expression)
@@ -106,9 +110,7 @@ func (tab *Tab) Eval(expression string, out any) {
 	if out == nil {
 		return
 	}
-	var text string
-	testkit.OK(tab.t, json.Unmarshal(answer.Result.Value, &text))
-	testkit.OK(tab.t, json.Unmarshal([]byte(text), out))
+	testkit.OK(tab.t, json.Unmarshal([]byte(answer.Result.Value), out))
 }
 
 // Until waits until an expression is true, for 20 seconds at most.
@@ -130,6 +132,15 @@ func (tab *Tab) Text(selector string) (text string) {
 	tab.t.Helper()
 	tab.Eval(fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector), &text)
 	return text
+}
+
+// Reload loads the page again, after an address of it that differs in the fragment alone.
+func (tab *Tab) Reload() {
+	tab.t.Helper()
+	var at string
+	tab.Eval("location.href", &at)
+	tab.Go("about:blank")
+	tab.Go(at)
 }
 
 // Key presses keys one after the other: letters, or names such as Enter.
@@ -219,9 +230,29 @@ func (tab *Tab) Dark(dark bool) {
 // Screenshot is what the window shows, a PNG.
 func (tab *Tab) Screenshot() []byte {
 	tab.t.Helper()
-	var answer struct{ Data string }
+	var answer struct {
+		Data string `json:"data"`
+	}
 	tab.Call("Page.captureScreenshot", map[string]any{"format": "png"}, &answer)
 	data, err := base64.StdEncoding.DecodeString(answer.Data)
 	testkit.OK(tab.t, err)
 	return data
+}
+
+// Renderers are the processes that draw tabs.
+func (b *Browser) Renderers(t testing.TB) (pids []int) {
+	t.Helper()
+	var answer struct {
+		Info []struct {
+			Type string `json:"type"`
+			ID   int    `json:"id"`
+		} `json:"processInfo"`
+	}
+	testkit.OK(t, chromedp.FromContext(b.ctx).Browser.Call(b.ctx, "SystemInfo.getProcessInfo", map[string]any{}, &answer))
+	for _, p := range answer.Info {
+		if p.Type == "renderer" {
+			pids = append(pids, p.ID)
+		}
+	}
+	return pids
 }

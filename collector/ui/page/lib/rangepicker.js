@@ -55,7 +55,7 @@ function Popup({ range, utc, set }) {
       aria-pressed=${range.since === value && !range.until} onClick=${() => set(value, '')}>${name}</button></li>`)}</ul>
     <div class="range-custom">
       <form onSubmit=${submit(() => length && !bad && set(length, ''))}>
-        <label>Last <input class="mono" size="8" placeholder="45m, 1d12h" value=${length} aria-invalid=${bad}
+        <label>Last <input class="mono" size="8" placeholder="45m, 1d12h" value=${length} aria-invalid=${bad} onFocus=${(/** @type {any} */ e) => e.target.select()}
           onInput=${(/** @type {any} */ e) => setLength(e.target.value.trim())} /></label> <button>Apply</button>
       </form>
       <form onSubmit=${submit(() => set(fromInput(start, utc), fromInput(end, utc)))}>

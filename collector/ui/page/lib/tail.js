@@ -6,7 +6,7 @@ import { parseLine, parseOffsetLine } from './line.js'
 /** @typedef {import('../types.js').Line} Line */
 
 const turn = 60 // milliseconds between the batches that are shown
-const most = 60 // lines of a batch; of more, some are shown: a thousand a second
+const pace = 1000, burst = 2000 // lines that are shown, a second and at once; of more, some are
 const before = 200 // lines that are shown at first
 
 /**
@@ -39,6 +39,8 @@ export class Tail {
     /** @type {{id: string, data: string}[]} */
     this.waiting = []
     this.timer = 0
+    this.room = burst
+    this.flushed = performance.now()
     this.last = '' // id of the last event
     this.wanted = '' // lines without this text are not shown
     this.#run()
@@ -105,7 +107,11 @@ export class Tail {
     this.waiting = []
     const wanted = this.wanted.toLowerCase()
     const matching = wanted ? all.filter(({ data }) => data.toLowerCase().includes(wanted)) : all
-    const shown = sample(matching, most)
+    const now = performance.now()
+    this.room = Math.min(burst, this.room + (now - this.flushed) / 1000 * pace)
+    this.flushed = now
+    const shown = sample(matching, Math.floor(this.room))
+    this.room -= shown.length
     this.to.onBatch({ lines: shown.map(({ id, data }) => parseLine(data, id ? Number(id) : -1)), seen: all.length, skipped: matching.length - shown.length })
   }
 }

@@ -1,0 +1,95 @@
+package ui_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector/ui/uitest"
+	"github.com/rollway/rollway/internal/testkit"
+)
+
+// The page under load: lines a second, and for how long.
+const liveRate, liveFor = 5000, time.Minute
+
+// TestLiveLoad shows 5,000 lines a second for a minute: frames come in time, no task of the
+// page is long, and the tab stays small.
+func TestLiveLoad(t *testing.T) {
+	testkit.Nightly(t, testkit.Bench, "a minute of 5,000 lines a second")
+	browser, at := uitest.Start(t), started(t)
+	tab := open(t, browser, at+"/ui/#/live")
+	tab.Until(`document.querySelector('.dot.live')`)
+	tab.Eval(`void (() => {
+		window.frames_ = []; window.tasks = []
+		let last = performance.now()
+		const frame = (now) => { frames_.push(now - last); last = now; requestAnimationFrame(frame) }
+		requestAnimationFrame(frame)
+		new PerformanceObserver((list) => tasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask' })
+	})()`, nil)
+	const batches = 20 // a second
+	tick := time.NewTicker(time.Second / batches)
+	defer tick.Stop()
+	for i := range int(liveFor/time.Second) * batches {
+		<-tick.C
+		send(t, at, numbered(i*liveRate/batches, liveRate/batches)...)
+	}
+	var got struct{ Frames, P99, Longest, Heap float64 }
+	tab.Eval(`(() => { const f = [...frames_].sort((a, b) => a - b)
+		return { Frames: f.length, P99: f[Math.floor(f.length * 0.99)], Longest: Math.max(0, ...tasks), Heap: performance.memory.usedJSHeapSize / 2 ** 20 } })()`, &got)
+	size := 0
+	for _, pid := range browser.Renderers(t) {
+		size += anonymous(t, pid)
+	}
+	t.Logf("%d lines/s for %v: %v frames, p99 %.0f ms, longest task %.0f ms, heap %.0f MiB, tabs %d MiB; the page says %q",
+		liveRate, liveFor, got.Frames, got.P99, got.Longest, got.Heap, size>>10, tab.Text(".toolbar .grow"))
+	if got.P99 > 50 || got.Longest > 200 || size>>10 > 300 {
+		t.Error("want frames of 50 ms, tasks of 200 ms and 300 MiB at most")
+	}
+}
+
+// TestPostToPixels measures how long a line takes from a sender's POST until it is drawn.
+func TestPostToPixels(t *testing.T) {
+	testkit.Nightly(t, testkit.Bench, "it measures times")
+	at := started(t)
+	tab := open(t, uitest.Start(t), at+"/ui/#/live")
+	tab.Until(`document.querySelector('.dot.live')`)
+	tab.Eval(`void (() => { window.drawn = {}
+		const look = () => { const n = [...document.querySelectorAll('.row-msg')].pop()?.innerText; if (n && !drawn[n]) drawn[n] = Date.now(); requestAnimationFrame(look) }
+		look() })()`, nil)
+	var took []time.Duration
+	for i := range 100 {
+		began := time.Now()
+		send(t, at, numbered(i, 1)...)
+		name := fmt.Sprintf("order %d", i)
+		tab.Until(fmt.Sprintf("drawn[%q]", name))
+		var ms int64
+		tab.Eval(fmt.Sprintf("drawn[%q]", name), &ms)
+		took = append(took, time.UnixMilli(ms).Sub(began))
+	}
+	if p := percentile(took, 95); p > 200*time.Millisecond {
+		t.Errorf("95 of 100 lines are drawn within %v, want 200 ms", p)
+	} else {
+		t.Logf("95 of 100 lines are drawn within %v", p)
+	}
+}
+
+var rssAnon = regexp.MustCompile(`RssAnon:\s+(\d+) kB`)
+
+// anonymous is how much memory of its own a process has, in KiB.
+func anonymous(t *testing.T, pid int) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0 // it has ended
+	}
+	found := rssAnon.FindSubmatch(status)
+	if found == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(string(found[1]))
+	testkit.OK(t, err)
+	return n
+}
