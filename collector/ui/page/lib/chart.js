@@ -125,7 +125,7 @@ function options(uPlot, width, drawn, latest, setAt) {
       x: { time: true, range: (/** @type {any} */ _, /** @type {number} */ min, /** @type {number} */ max) => latest.current.span ?? [min, max] },
       y: { range: (/** @type {any} */ _, /** @type {number} */ min, /** @type {number} */ max) => [Math.min(0, min || 0), max > 0 ? max * 1.06 : 1] },
     },
-    axes: [{ ...axis, size: 24, grid: { show: false } },
+    axes: [{ ...axis, size: 24, space: 70, grid: { show: false }, values: (/** @type {any} */ u, /** @type {number[]} */ list) => list.map((t, i) => tick(t, (list[1] ?? 0) - (list[0] ?? 0), i === 0 && u.scales.x.max - u.scales.x.min > 86400, utc)) },
       { ...axis, size: 52, space: 28, values: (/** @type {any} */ _, /** @type {number[]} */ list) => list.map((v) => Number.isInteger(v) || Math.abs(v) < 1 ? short(Number(v.toPrecision(3))) : '') }],
     cursor: {
       y: false, points: { show: kind === 'line' },
@@ -153,6 +153,13 @@ function options(uPlot, width, drawn, latest, setAt) {
   }
 }
 
+/** A time of the axis, with the day where it begins. @param {number} t seconds @param {number} step @param {boolean} day whether it is shown anyway @param {boolean} utc */
+function tick(t, step, day, utc) {
+  const when = stamp(t * 1000, utc), date = when.slice(5, 10), clock = when.slice(11, step < 60 ? 19 : 16)
+  if (step < 1) return when.slice(17)
+  return step >= 86400 || clock === '00:00' ? date : day ? `${date} ${clock}` : clock
+}
+
 /**
  * How many lines there are in each step of time, by level.
  * @param {{hits: Hits | null, utc: boolean, part: number | null, loading: boolean, onZoom: (from: number, to: number) => void, onOut: () => void}} props
@@ -171,7 +178,7 @@ export function Histogram({ hits, utc, part, loading, onZoom, onOut }) {
   return html`<section class=${'histogram' + (loading ? ' loading' : '')} aria-label="Lines over time" aria-busy=${loading}>
     ${times.length > 0
       ? html`<${Plot} times=${times} series=${series} kind="stacked" height=${104} utc=${utc} label=${label} span=${[from / 1000, until / 1000]} onZoom=${onZoom} onOut=${onOut} />`
-      : html`<div class="histogram-empty dim">${loading ? 'counting …' : 'no lines in this time'}</div>`}
+      : html`<div class="histogram-empty dim">${loading ? 'counting …' : hits ? 'no lines in this time' : ''}</div>`}
     ${part !== null && html`<div class="partial" role="status">partial: ${Math.floor(part * 100)} % searched</div>`}
   </section>`
 }

@@ -93,7 +93,7 @@ function Stack({ name, value }) {
   const shown = all ? rows : rows.slice(0, 40)
   return html`<details class="stack" open>
     <summary><${Icon} name="down" />${name} <span class="dim">${rows.length} lines</span><span class="grow"></span></summary>
-    <pre tabindex="0" aria-label=${name}><bdi>${shown.map((row) => html`<span class=${ours(row) ? 'frame' : 'frame dim'}>${head(row, 2000)}${'\n'}</span>`)}</bdi></pre>
+    <pre tabindex="0" aria-label=${name}><bdi>${shown.map((row, i) => html`<span class=${ours(row) && !belongs(shown, i) ? 'frame' : 'frame dim'}>${head(row, 2000)}${'\n'}</span>`)}</bdi></pre>
     ${shown.length < rows.length && html`<button type="button" class="quiet" onClick=${() => setAll(true)}>Show all ${rows.length} lines</button>`}
     <button type="button" class="quiet" onClick=${() => copy(trace, 'The stack trace is copied')}>Copy</button>
   </details>`
@@ -104,6 +104,9 @@ const frame = (f) => typeof f === 'object' && f ? `${f.function ?? f.name ?? '?'
 
 /** Whether a frame is rather the service's own than a library's. @param {string} row */
 const ours = (row) => !/node_modules|site-packages|\/usr\/|\/go\/pkg\/|\bjava\.|\bjavax\.|\bsun\.|org\.springframework|\bruntime[./]|net\/http\./.test(row)
+
+/** Whether a row is the code of a library's frame in the row before it, as in Python. @param {string[]} rows @param {number} i */
+const belongs = (rows, i) => /^\s+File "/.test(rows[i - 1] ?? '') && !ours(rows[i - 1] ?? '')
 
 /** Lines of an endpoint, in the order of the answer. @param {string} path @param {import('./api.js').Params} params @param {string} key */
 function useLines(path, params, key) {

@@ -66,9 +66,11 @@ export function Facets({ lines, q, filter, range, chosen, columns, setQ, setChos
  */
 function FacetBox({ facet, q, setQ, column, toggleColumn, remove }) {
   const [more, setMore] = useState(false)
-  const { field, values } = facet
+  const { field } = facet
+  // Lines without the field come last: they are many, and rarely what is looked for.
+  const values = [...facet.values.filter((v) => v.value !== null), ...facet.values.filter((v) => v.value === null)]
   const shown = more ? values : values.slice(0, 6)
-  const top = Math.max(1, ...values.map((v) => v.count))
+  const top = Math.max(1, ...values.filter((v) => v.value !== null).map((v) => v.count))
   return html`<details class="facet" open>
     <summary><${Icon} name="down" /><span class="facet-name"><bdi>${head(field, 80)}</bdi></span><span class="grow"></span></summary>
     <div class="facet-tools">
@@ -79,7 +81,7 @@ function FacetBox({ facet, q, setQ, column, toggleColumn, remove }) {
       const name = value === null ? 'without' : head(text(value), 120) || '""'
       return html`<li key=${text(value)} class=${has ? 'included' : hasNot ? 'excluded' : ''}>
         <button type="button" class="facet-value" aria-pressed=${has} title=${`${name}: ${count(n)} lines. Click for these alone`} onClick=${() => setQ(toggleValue(q, field, value))}>
-          <span class=${field === 'level' ? 'facet-bar bar-' + String(value).toLowerCase() : 'facet-bar'} style=${{ width: 100 * n / top + '%' }}></span>
+          <span class=${field === 'level' ? 'facet-bar bar-' + String(value).toLowerCase() : 'facet-bar'} style=${{ width: value === null ? '0' : 100 * n / top + '%' }}></span>
           <bdi class=${value === null ? 'dim' : ''}>${name}</bdi><span class="facet-count">${short(n)}</span></button>
         <${IconButton} icon="minus" label=${`Leave out ${head(field, 60)} ${name}`} pressed=${hasNot} onClick=${() => setQ(toggleValue(q, field, value, true))} />
       </li>`

@@ -1,13 +1,14 @@
 // Messages by pattern: how many there are of each, which are new, and to add or exclude one.
 
 import { html, useState } from './html.js'
+import { ApiError } from './api.js'
 import { hasTerm, patternTerm, toggleTerm } from './expr.js'
 import { count, head, severityOf } from './line.js'
 import { ago, iso } from './time.js'
 import { Choice, Failure, Icon, IconButton, useFigures } from './ui.js'
 
-/** @param {import('../types.js').ViewProps} props */
-export function Patterns({ q, filter, range, state, setState, go, onError }) {
+/** @param {import('../types.js').ViewProps & {tabs: import('../types.js').VNode}} props */
+export function Patterns({ tabs, q, filter, range, state, setState, go, onError }) {
   const onlyNew = state.new === '1'
   const [limit, setLimit] = useState(50)
   const { data, loading, part, error } = useFigures('/api/stats', { ...range.params, q: `${filter} | patterns limit ${limit}` }, [filter, range, limit], onError)
@@ -16,13 +17,13 @@ export function Patterns({ q, filter, range, state, setState, go, onError }) {
   const asked = useFigures('/api/stats', range.from === null ? null
     : { ...range.params, since: iso(range.from - length), q: `${filter} | patterns new since "${iso(range.from)}" limit ${limit}` }, [filter, range, limit])
   const before = length ? asked : { data: null, loading: false }
-  if (error) return html`<${Failure} error=${error} />`
+  if (error) return html`<div class="toolbar">${tabs}</div>${error instanceof ApiError && error.column ? null : html`<${Failure} error=${error} />`}`
   const rows = objects(onlyNew ? before.data : data)
   const fresh = new Set(objects(before.data).map((r) => r.pattern))
   const top = Math.max(1, ...rows.map((r) => r.count))
   const now = Date.now()
   return html`<div class=${'patterns' + (loading ? ' loading' : '')} aria-busy=${loading}>
-    <div class="toolbar"><${Choice} label="Which patterns" value=${onlyNew ? 'new' : 'all'} options=${[['all', 'All'], ['new', `New${before.data ? ' ' + fresh.size : ''}`]]} onChange=${(/** @type {string} */ v) => setState({ new: v === 'new' ? '1' : '' })} />
+    <div class="toolbar">${tabs}<${Choice} label="Which patterns" value=${onlyNew ? 'new' : 'all'} options=${[['all', 'All'], ['new', `New${before.data ? ' ' + fresh.size : ''}`]]} onChange=${(/** @type {string} */ v) => setState({ new: v === 'new' ? '1' : '' })} />
       <span class="grow" role="status"><b>${count(rows.length)}</b> ${rows.length === 1 ? 'pattern' : 'patterns'}${data ? ` of ${count(data.matched)} lines` : ''}
         ${part !== null && html` <span class="partial inline">partial: ${Math.floor(part * 100)} % searched</span>`}
         ${length > 0 && html`<span class="dim"> · new: not in the ${before.loading ? 'time before, searching …' : 'same time before'}</span>`}</span></div>

@@ -77,7 +77,7 @@ export function QueryBar({ q, range, error, placeholder, onRun }) {
     <div class="editor">
       <pre class="editor-text" aria-hidden="true">${colored(draft, column)}${' '}</pre>
       <textarea id="q" ref=${area} rows="1" value=${draft} placeholder=${placeholder} spellcheck=${false} autocomplete="off" autocapitalize="off"
-        role="combobox" aria-label="Expression" aria-expanded=${list.length > 0} aria-controls="q-list" aria-autocomplete="list"
+        aria-label="Expression" aria-controls="q-list" aria-autocomplete="list" aria-haspopup="listbox"
         aria-invalid=${column > 0} aria-describedby=${column ? 'q-error' : undefined}
         aria-activedescendant=${chosen >= 0 ? 'q-' + chosen : undefined}
         onInput=${(/** @type {any} */ e) => {

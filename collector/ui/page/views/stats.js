@@ -26,38 +26,40 @@ const examples = [
 /** @param {import('../types.js').ViewProps} props */
 function Stats(props) {
   const { q, state, setState } = props
-  const { filter, pipes } = splitPipes(q)
+  const { pipes } = splitPipes(q)
   const tab = state.tab ?? (pipes ? 'figures' : 'patterns')
+  const tabs = html`<${Choice} label="What is shown" value=${tab} options=${[['figures', 'Figures'], ['patterns', 'Patterns']]} onChange=${(/** @type {string} */ t) => setState({ tab: t })} />`
   return html`<div class="stats">
-    <div class="toolbar"><${Choice} label="What is shown" value=${tab} options=${[['figures', 'Figures'], ['patterns', 'Patterns']]} onChange=${(/** @type {string} */ t) => setState({ tab: t })} /></div>
-    ${tab === 'patterns' ? html`<${Patterns} ...${props} />` : pipes ? html`<${Figures} ...${props} />` : html`<${Examples} ...${props} filter=${filter} />`}
+    ${tab === 'patterns' ? html`<${Patterns} ...${props} tabs=${tabs} />` : pipes ? html`<${Figures} ...${props} tabs=${tabs} />` : html`<${Examples} ...${props} tabs=${tabs} />`}
   </div>`
 }
 
-/** @param {import('../types.js').ViewProps} props */
-function Examples({ filter, go }) {
-  return html`<div class="empty examples"><p><b>Figures come from pipes</b>: add <code>| stats …</code>, <code>| top …</code> or <code>| patterns</code> to the expression. For example:</p>
+/** @typedef {import('../types.js').ViewProps & {tabs: import('../types.js').VNode}} TabProps */
+
+/** @param {TabProps} props */
+function Examples({ filter, go, tabs }) {
+  return html`<div class="toolbar">${tabs}</div><div class="empty examples"><p><b>Figures come from pipes</b>: add <code>| stats …</code>, <code>| top …</code> or <code>| patterns</code> to the expression. For example:</p>
     <ul>${examples.map(([pipe, what]) => html`<li key=${pipe}><button type="button" class="quiet" onClick=${() => go({ q: `${filter} | ${pipe}`.trim(), state: {} }, false)}><span class="mono">| ${pipe}</span> <span class="dim">${what}</span></button></li>`)}</ul></div>`
 }
 
-/** @param {import('../types.js').ViewProps} props */
+/** @param {TabProps} props */
 function Figures(props) {
-  const { q, range, state, setState, onError, utc } = props
+  const { tabs, q, range, state, setState, onError, utc } = props
   const { data, loading, part, error } = useFigures('/api/stats', { ...range.params, q, limit: 10000 }, [q, range], onError)
   /** @type {Table | null} */
   const table = data
-  if (error) return error instanceof ApiError && error.column ? null : html`<${Failure} error=${error} />`
-  if (!table) return html`<div class="empty">${loading ? 'counting …' : ''}</div>`
-  if (table.rows.length === 0) return html`<div class="empty"><p><b>No rows.</b> ${count(table.matched)} lines match.</p></div>`
+  const bar = html`<div class="toolbar">${tabs}</div>`
+  if (error) return html`${bar}${error instanceof ApiError && error.column ? null : html`<${Failure} error=${error} />`}`
+  if (!table) return html`${bar}<div class="empty">${loading ? 'counting …' : ''}</div>`
+  if (table.rows.length === 0) return html`${bar}<div class="empty"><p><b>No rows.</b> ${count(table.matched)} lines match.</p></div>`
   const fits = kinds(table)
   /** @type {[string, string][]} */
   const forms = [['table', 'Table']]
   if (fits.time >= 0 && fits.figures.length) forms.push(['line', 'Lines'])
   if (fits.figures.length) forms.push(['bar', 'Bars'])
-  const wanted = state.as ?? best(table)
-  const form = forms.some(([id]) => id === wanted) ? wanted : 'table'
+  const form = forms.some(([id]) => id === state.as) ? state.as : best(table)
   return html`<div class=${'figures' + (loading ? ' loading' : '')} aria-busy=${loading}>
-    <div class="toolbar"><${Choice} label="Form" value=${form} options=${forms} onChange=${(/** @type {string} */ as) => setState({ as })} />
+    <div class="toolbar">${tabs}<${Choice} label="Form" value=${form} options=${forms} onChange=${(/** @type {string} */ as) => setState({ as })} />
       <span class="grow" role="status"><b>${count(table.rows.length)}</b> ${table.rows.length === 1 ? 'row' : 'rows'} of ${count(table.matched)} lines
         ${part !== null && html` <span class="partial inline">partial: ${Math.floor(part * 100)} % searched</span>`}
         ${table.estimates && html`<span class="dim" title=${Object.entries(table.estimates).map(([k, v]) => `${k}: ${v}`).join('\n')}> with estimates: ${Object.keys(table.estimates).join(', ')}</span>`}</span>
