@@ -39,7 +39,7 @@ func started(t testing.TB, change ...func(*config.Config)) string {
 			t.Error(err)
 		}
 	})
-	return front(t, "http://"+c.Addr().String())
+	return "http://" + c.Addr().String()
 }
 
 // open opens a page, whose scripts must not fail until the end of the test.
