@@ -106,10 +106,6 @@ func (c *Collector) receiveOptions() receiver.Options {
 	if err != nil { // it was checked
 		zone = time.UTC
 	}
-	keys, err := c.config.Normalize.Keys()
-	if err != nil { // it was checked, too
-		keys = nil
-	}
 	o := receiver.Options{
 		Admission: c.admission,
 		Limits: normalize.Limits{
@@ -122,7 +118,7 @@ func (c *Collector) receiveOptions() receiver.Options {
 			MaxFuture:     orNever(limits.MaxFuture),
 			MaxPast:       orNever(limits.MaxPast),
 			Text:          normalize.Text{Closed: c.config.Normalize.Payloads == "off", Apart: c.config.Normalize.Join == "off", Off: c.config.Normalize.Text == "off", Zone: zone},
-			Keys:          keys,
+			Keys:          c.names(),
 			NoFingerprint: c.config.Normalize.Fingerprint == "off",
 		},
 		MaxBody:      int64(limits.MaxBody),
@@ -142,6 +138,15 @@ func (c *Collector) receiveOptions() receiver.Options {
 	return o
 }
 
+// names are those that events are read by.
+func (c *Collector) names() *normalize.Keys {
+	keys, err := c.config.Normalize.Keys()
+	if err != nil { // it was checked
+		return nil
+	}
+	return keys
+}
+
 func (c *Collector) queryOptions() query.Options {
 	return query.Options{
 		Admission:    c.admission,
@@ -150,6 +155,7 @@ func (c *Collector) queryOptions() query.Options {
 		SearchTime:   c.config.Timeouts.Query,
 		SearchCPU:    c.config.Timeouts.QueryCPU,
 		WriteTimeout: c.config.Timeouts.Write,
+		ReadAs:       c.names().ReadAs,
 	}
 }
 

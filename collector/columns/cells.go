@@ -46,6 +46,9 @@ func (c *Cells) At(row int) int {
 // Some reports whether a row may have a value.
 func (c *Cells) Some() bool { return c.all || len(c.rows) > 0 }
 
+// Fixed reports whether all rows have one value, or none.
+func (c *Cells) Fixed() bool { return c.Kind == Same && c.all || !c.Some() }
+
 // Reset leaves no row a value.
 func (c *Cells) Reset() {
 	*c = Cells{rows: c.rows[:0], Spelling: c.Spelling[:0], spelled: c.spelled[:0]}
@@ -87,9 +90,24 @@ func (b *Block) Cells(column int, to *Cells) error {
 	if !b.read(c) {
 		return ErrDamaged
 	}
-	to.values = &c.values
-	to.Kind, to.Ints, to.Digits = c.values.kind()
-	switch t := c.values.texts; {
+	return b.cells(column, &c.values, to)
+}
+
+// Timed is Cells without reading the column: instead of each time there is text, which is JSON. It
+// returns false if it is not known of all values of the column that they are times in b.Times.
+func (b *Block) Timed(column int, text []byte, to *Cells) (bool, error) {
+	if !b.timed(column) {
+		return false, nil
+	}
+	return true, b.cells(column, &values{form: formConstant, text: text, ends: []int{len(text)}}, to)
+}
+
+// cells fills to with values of a column.
+func (b *Block) cells(column int, v *values, to *Cells) error {
+	c := &b.columns[column]
+	to.values = v
+	to.Kind, to.Ints, to.Digits = v.kind()
+	switch t := v.texts; {
 	case to.Kind == Spelled:
 		to.Spelling = append(to.Spelling[:0], byte(to.Digits))
 	case to.Kind == Texts && t != nil && t.spell(to):
@@ -98,7 +116,7 @@ func (b *Block) Cells(column int, to *Cells) error {
 	has := b.having(column)
 	if to.all = true; c.n == len(b.rows) {
 		for i := range b.shapes {
-			to.all = to.all && (has[i] || b.shapes[i].lines == 0)
+			to.all = to.all && (has[i] == 1 || b.shapes[i].lines == 0)
 		}
 	} else {
 		to.all = false
@@ -109,11 +127,9 @@ func (b *Block) Cells(column int, to *Cells) error {
 	to.rows = slices.Grow(to.rows, len(b.rows))[:len(b.rows)]
 	next := int32(0)
 	for i, shape := range b.rows {
-		to.rows[i] = -1
-		if has[shape] {
-			to.rows[i] = next
-			next++
-		}
+		is := int32(has[shape])
+		to.rows[i] = next | (is - 1) // -1 if it is 0
+		next += is
 	}
 	if int(next) > c.n {
 		return ErrDamaged

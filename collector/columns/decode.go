@@ -53,6 +53,7 @@ func appendStored(dst, stored []byte, n int) ([]byte, error) {
 type Block struct {
 	Pause func() // is called before each column is unpacked, and every thousand lines; nil: nothing
 	Own   bool   // columns that were read do not refer to the bytes that Open got
+	Times Range  // in which the times of all lines are, to be set before Open; zero: it is not known
 
 	size    int // of the lines
 	budget  int // bytes that streams and paths may still have
@@ -67,7 +68,7 @@ type Block struct {
 	used    int
 	memory  []int64 // of integers, what is left
 	most    []int64 // all of it
-	has     []bool  // see having
+	has     []uint8 // see having
 	bad     bool
 
 	known     map[string]*knownShape
@@ -195,8 +196,8 @@ func (b *Block) Open(block []byte, size int) error {
 		return ErrDamaged
 	}
 	block = block[1:]
-	if len(b.most) > maxMemory {
-		b.most = nil
+	if b.Held() > maxHeld {
+		b.dir, b.streams, b.most = nil, nil, nil
 	}
 	b.size, b.budget, b.values, b.bad, b.used, b.memory = size, streamLimit(size), 3*size, false, 0, b.most
 	r := reader{b: b, head: block}
@@ -241,6 +242,18 @@ func (b *Block) Open(block []byte, size int) error {
 		return ErrDamaged
 	}
 	return nil
+}
+
+// maxHeld is how many bytes a block keeps for the next one.
+const maxHeld = 8 << 20
+
+// Held returns how many bytes of memory there are for the next block.
+func (b *Block) Held() int {
+	n := cap(b.dir) + 8*len(b.most)
+	for _, s := range b.streams {
+		n += cap(s)
+	}
+	return n
 }
 
 // A knownShape is what the text of a shape means.

@@ -2,6 +2,7 @@ package columns
 
 import (
 	"bytes"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -48,6 +49,23 @@ func (r Rows) Keep(keep func(row int) bool) {
 			}
 		}
 	}
+}
+
+// AppendTo appends the rows of the set that are not before from, and before to.
+func (r Rows) AppendTo(dst []int32, from, to int) []int32 {
+	for i := from / 64; 64*i < to; i++ {
+		w := r[i]
+		if n := from - 64*i; n > 0 {
+			w &= math.MaxUint64 << n
+		}
+		if n := to - 64*i; n < 64 {
+			w &= 1<<n - 1
+		}
+		for ; w != 0; w &= w - 1 {
+			dst = append(dst, int32(64*i+bits.TrailingZeros64(w)))
+		}
+	}
+	return dst
 }
 
 // Remove removes the rows of another set of the same block.
@@ -107,7 +125,7 @@ func (b *Block) Find(out Rows, matcher func(path string) *Matcher) error {
 			continue
 		}
 		var hits Rows
-		if !m.all() {
+		if !m.all() && !b.allWithin(i, m.Times) {
 			if !b.read(c) {
 				return ErrDamaged
 			}
@@ -121,6 +139,16 @@ func (b *Block) Find(out Rows, matcher func(path string) *Matcher) error {
 		return ErrDamaged
 	}
 	return nil
+}
+
+// allWithin reports whether it is known that all values of a column are times in a range.
+func (b *Block) allWithin(column int, r *Range) bool {
+	return r != nil && b.timed(column) && r.First <= b.Times.First && b.Times.Last <= r.Last
+}
+
+// timed reports whether the values of a column are times in b.Times.
+func (b *Block) timed(column int) bool {
+	return b.Times != Range{} && b.paths[column] == "time\x00" && bytes.HasPrefix(b.columns[column].head, []byte{formTimes})
 }
 
 // find returns which of the n values match, by their index.
@@ -177,26 +205,36 @@ func (b *Block) rowsOf(out Rows, column int, hits Rows) {
 	c := &b.columns[column]
 	has := b.having(column)
 	value := 0
-	for i, shape := range b.rows {
-		if !has[shape] {
-			continue
+	for i := range out {
+		word := uint64(0)
+		for bit, shape := range b.rows[64*i : min(64*i+64, len(b.rows))] {
+			word |= uint64(has[shape]) << (bit & 63)
 		}
-		if value == c.n {
+		if n := bits.OnesCount64(word); value+n > c.n {
 			b.bad = true
 			return
+		} else if hits == nil {
+			value += n
+		} else {
+			for w := word; w != 0; w &= w - 1 {
+				if !hits.Has(c.index(value)) {
+					word &^= w & -w
+				}
+				value++
+			}
 		}
-		if hits == nil || hits.Has(c.index(value)) {
-			out.add(i)
-		}
-		value++
+		out[i] |= word
 	}
 }
 
-// having returns which shapes have a column. It is valid until the next call.
-func (b *Block) having(column int) []bool {
-	b.has = b.has[:0]
+// having returns 1 for each shape that has a column, and 0 for the others. It is valid until the next call.
+func (b *Block) having(column int) []uint8 {
+	b.has = slices.Grow(b.has[:0], len(b.shapes))[:len(b.shapes)]
+	clear(b.has)
 	for i := range b.shapes {
-		b.has = append(b.has, b.Has(i, column))
+		if b.Has(i, column) {
+			b.has[i] = 1
+		}
 	}
 	return b.has
 }

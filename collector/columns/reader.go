@@ -149,8 +149,6 @@ func join(out []int64, planes [][]byte) {
 	}
 }
 
-const maxMemory = 1 << 20 // integers, beyond which it is not kept for the next block
-
 // integers returns memory for n integers until the next block.
 func (b *Block) integers(n int) []int64 {
 	if n > len(b.memory) {

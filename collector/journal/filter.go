@@ -19,8 +19,9 @@ type Excluded struct {
 // Exclude asks the filters of the segment that has the record at offset. It returns the
 // segment's range of offsets, or that of what no segment has, and the parts of it that do not pass t,
 // in ascending order. A segment without filters, and one that has no record from minTime to maxTime, has no such
-// parts. The error is of reading, or that the filters are damaged; nothing is excluded then.
-func (j *Journal) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test) (first, end uint64, parts []Excluded, err error) {
+// parts. The error is of reading, or that the filters are damaged; nothing is excluded then. What is read
+// is looked at in turns of turn.
+func (j *Journal) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test, turn Turn) (first, end uint64, parts []Excluded, err error) {
 	j.mu.Lock()
 	s, first, end := j.aroundLocked(offset)
 	if s == nil || !s.packed || s.outsideLocked(minTime, maxTime) {
@@ -39,7 +40,9 @@ func (j *Journal) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test
 		return first, end, nil, err
 	}
 	section := foot.Section(recordlog.FiltersSection)
-	frames, err := filters.Excluded(io.NewSectionReader(f, section.Pos, section.Len), section.Len, t)
+	turn.Begin()
+	defer turn.End()
+	frames, err := filters.Excluded(outside{io.NewSectionReader(f, section.Pos, section.Len), turn}, section.Len, t)
 	for _, m := range foot.Marks {
 		i := sort.Search(len(frames), func(i int) bool { return frames[i] >= m.First })
 		if i == len(frames) || frames[i] != m.First {
@@ -53,6 +56,24 @@ func (j *Journal) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test
 		}
 	}
 	return first, end, parts, err
+}
+
+// A Turn is what work on a processor is done in: see admission.Turn.
+type Turn interface {
+	Begin()
+	End()
+}
+
+// outside reads outside of a turn.
+type outside struct {
+	io.ReaderAt
+	turn Turn
+}
+
+func (o outside) ReadAt(b []byte, at int64) (int, error) {
+	o.turn.End()
+	defer o.turn.Begin()
+	return o.ReaderAt.ReadAt(b, at)
 }
 
 // filtersOf returns the filters of a packed segment, if they are sound.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rollway/rollway/collector/columns"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
@@ -117,12 +118,14 @@ func (r *Reader) SetEnd(offset uint64) { r.stop = offset }
 // the newest segments, comes whole: see [TenantOf].
 func (r *Reader) SetTenant(name string) { r.tenant = &name }
 
-// SetUnpack makes the reader call unpack for each block of columns. It gets the block and the
-// length of its lines in bytes, and appends to dst what the caller needs of each line, ended
-// by '\n', or nothing at all: then the frame comes without lines, so that a caller has its
-// turn after each. The lines of other blocks come whole. An error means damage. See
-// [columns.Block.AppendRows].
-func (r *Reader) SetUnpack(unpack func(dst, block []byte, size int) ([]byte, error)) {
+// Unpack gets a block of columns, the length of its lines in bytes and a range in which all their times
+// are, and appends to dst what is needed of each line, ended by '\n', or nothing at all. An error means
+// damage. See [columns.Block.AppendRows].
+type Unpack func(dst, block []byte, size int, times columns.Range) ([]byte, error)
+
+// SetUnpack makes the reader call unpack for each block of columns. If that appends nothing, the frame
+// comes without lines, so that a caller has its turn after each. The lines of other blocks come whole.
+func (r *Reader) SetUnpack(unpack Unpack) {
 	r.walk.unpacked.part, r.walk.win.plain.part = unpack, unpack
 }
 

@@ -54,7 +54,7 @@ func (w *walker) lines(h *recordlog.Frame) ([]byte, error) {
 type lineBuffer struct {
 	lines   []byte
 	columns columns.Block
-	part    func(dst, block []byte, size int) ([]byte, error) // see Reader.SetUnpack; nil: whole lines
+	part    Unpack // see Reader.SetUnpack; nil: whole lines
 }
 
 // reset forgets the lines, and memory for many of them.
@@ -64,20 +64,20 @@ func (b *lineBuffer) reset() {
 	}
 }
 
-// unpack appends the records whose lines have size bytes to b.lines, and returns what it has
-// appended: the lines, or what part makes of them.
-func (b *lineBuffer) unpack(packed []byte, codec byte, size, records int) ([]byte, error) {
+// unpack appends records of the frame h, whose lines have size bytes, to b.lines, and returns what it
+// has appended: the lines, or what part makes of them.
+func (b *lineBuffer) unpack(h *recordlog.Frame, packed []byte, size, records int) ([]byte, error) {
 	start := len(b.lines)
 	lines, err := b.lines, error(nil)
-	parts := b.part != nil && codec == recordlog.CodecColumns
+	parts := b.part != nil && h.Codec == recordlog.CodecColumns
 	switch {
 	case parts:
-		lines, err = b.part(lines, packed, size)
-	case codec == recordlog.CodecNone:
+		lines, err = b.part(lines, packed, size, columns.Range{First: h.MinTime, Last: h.MaxTime})
+	case h.Codec == recordlog.CodecNone:
 		lines = append(lines, packed...)
 	default:
 		lines = slices.Grow(lines, min(size, packBytes))
-		lines, err = unpack(lines, packed, codec, size, &b.columns)
+		lines, err = unpack(lines, packed, h.Codec, size, &b.columns)
 	}
 	if err != nil {
 		return nil, recordlog.ErrDamaged
@@ -102,7 +102,7 @@ func linesOf(h *recordlog.Frame, body []byte, buf *lineBuffer) ([]byte, error) {
 		return body[h.KeysLen:], nil
 	}
 	buf.reset()
-	return buf.unpack(body[h.KeysLen:], h.Codec, h.Unpacked, h.Records)
+	return buf.unpack(h, body[h.KeysLen:], h.Unpacked, h.Records)
 }
 
 // framesOf calls f with the records of the frame h at pos that are there. The body is checked

@@ -61,7 +61,7 @@ func (w *window) enter(h *recordlog.Frame, head []byte, from uint64, tenant *str
 		default:
 			data, err := read(&b)
 			if err == nil {
-				l.lines, err = w.plain.unpack(data, h.Codec, b.Unpacked, b.Records)
+				l.lines, err = w.plain.unpack(h, data, b.Unpacked, b.Records)
 				l.passed = err == nil && len(l.lines) == 0
 			}
 			if recordlog.IsDamage(err) {

@@ -34,6 +34,8 @@ type Options struct {
 	SearchTime   time.Duration // a query that has searched for so long ends, the time not counted that its client took for the lines; default 2 min
 	SearchCPU    time.Duration // the same for the part of that time in which it matched lines; a tail gets a tenth of its duration more; default 30 s
 	WriteTimeout time.Duration // a client that takes nothing for so long is cut off; default 30 s
+
+	ReadAs func(name string) (stored string, rare bool) // where receivers store what senders call name, for hints; rare: few of them do; default: they store it as it is
 }
 
 func (o *Options) check() error {
@@ -45,6 +47,9 @@ func (o *Options) check() error {
 	o.MaxLast = cmp.Or(o.MaxLast, 100_000)
 	o.MaxHeld = cmp.Or(o.MaxHeld, 64<<20)
 	o.MaxMemory = cmp.Or(o.MaxMemory, 256<<20)
+	if o.ReadAs == nil {
+		o.ReadAs = func(string) (string, bool) { return "", false }
+	}
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	o.SearchTime = cmp.Or(o.SearchTime, 2*time.Minute)
 	o.SearchCPU = cmp.Or(o.SearchCPU, 30*time.Second)
@@ -83,7 +88,7 @@ var errClosing = errors.New("the collector is shutting down")
 type source struct {
 	first, next func() uint64
 	span        func(offset uint64, minTime, maxTime int64) (first, end uint64)
-	exclude     func(offset uint64, minTime, maxTime int64, t *filters.Test) (first, end uint64, parts []journal.Excluded, err error)
+	exclude     func(offset uint64, minTime, maxTime int64, t *filters.Test, turn journal.Turn) (first, end uint64, parts []journal.Excluded, err error)
 	newReader   func(from uint64) reader
 	segments    func(minimum, maximum int64) (in, all int)
 	counts      func(offset uint64, minTime, maxTime int64, step time.Duration) (c *journal.Counts, first, end uint64)
@@ -95,7 +100,7 @@ type reader interface {
 	SetEnd(offset uint64)
 	SetTenant(name string)
 	SetSeen(*journal.Seen)
-	SetUnpack(unpack func(dst, block []byte, size int) ([]byte, error))
+	SetUnpack(journal.Unpack)
 	Next(ctx context.Context) (journal.Frame, error)
 	TryNext() (journal.Frame, bool, error)
 	Offset() uint64

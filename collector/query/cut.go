@@ -47,23 +47,23 @@ func (t *term) filter() *filters.Test {
 	return filters.Any(texts...)
 }
 
-// cutLocked returns the next span, or nil.
-func (s *rangeScan) cutLocked() *span {
+// cutLocked returns the next span, or nil. It may unlock s.mu for a while.
+func (s *rangeScan) cutLocked(turn journal.Turn) *span {
 	o := s.uncut
 	if o.from >= o.to {
 		return nil
 	}
 	s.cut++
 	if s.back {
-		first, _, skip := s.aroundLocked(o.to - 1)
+		first, _, skip := s.aroundLocked(o.to-1, turn)
 		o.from = max(o.from, first)
 		s.uncut.to = o.from
 		return &span{offsets: o, skip: skip}
 	}
-	_, end, skip := s.aroundLocked(o.from)
+	_, end, skip := s.aroundLocked(o.from, turn)
 	// The first are short, so that all workers have some, and the last are ready at one time.
 	for n := min(s.wide, s.cut/(2*s.api.o.Admission.CPU.Turns())); n > 0 && skip == 0 && end < o.to; n-- {
-		_, next, skips := s.aroundLocked(end)
+		_, next, skips := s.aroundLocked(end, turn)
 		if skips > 0 {
 			break
 		}
@@ -76,11 +76,11 @@ func (s *rangeScan) cutLocked() *span {
 
 // aroundLocked returns the range of offsets around one that is best searched as one piece; skip is how
 // many frames that are, if none of them can match.
-func (s *rangeScan) aroundLocked(offset uint64) (first, end uint64, skip int) {
+func (s *rangeScan) aroundLocked(offset uint64, turn journal.Turn) (first, end uint64, skip int) {
 	minimum, maximum := s.query.TimeRange()
 	first, end = s.api.src.span(offset, minimum, maximum)
 	if s.test != nil {
-		return s.sieve.cut(s, offset, first, end)
+		return s.sieve.cutLocked(s, offset, first, end, turn)
 	}
 	return first, end, 0
 }
@@ -91,13 +91,15 @@ type sieve struct {
 	parts []journal.Excluded
 }
 
-// cut returns the part of a span around an offset that has only frames which cannot match, and how many
-// these are; or a part that has others alone, and 0.
-func (v *sieve) cut(s *rangeScan, at, first, end uint64) (from, to uint64, skip int) {
+// cutLocked returns the part of a span around an offset that has only frames which cannot match, and how
+// many these are; or a part that has others alone, and 0. While it waits for a turn s.mu is not locked.
+func (v *sieve) cutLocked(s *rangeScan, at, first, end uint64, turn journal.Turn) (from, to uint64, skip int) {
 	if at < v.from || at >= v.to {
 		minimum, maximum := s.query.TimeRange()
-		var err error
-		if v.from, v.to, v.parts, err = s.api.src.exclude(at, minimum, maximum, s.test); err != nil {
+		s.mu.Unlock()
+		from, to, parts, err := s.api.src.exclude(at, minimum, maximum, s.test, turn)
+		s.mu.Lock()
+		if *v = (sieve{offsets{from, to}, parts}); err != nil {
 			v.parts = nil // what is damaged excludes nothing
 		}
 	}

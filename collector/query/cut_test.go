@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/columns"
 	"github.com/rollway/rollway/collector/filters"
 	"github.com/rollway/rollway/collector/journal"
@@ -130,6 +131,9 @@ func TestSieve(t *testing.T) {
 			}
 		}
 	}
+	if s.asking.Load() == 0 {
+		t.Error("filters are asked outside of turns")
+	}
 	if x := explained(t, base, "q", fmt.Sprintf("trace_id=%032x", 5000*7919)); x.Blocks["by_filter"] < 6 || x.Rows != 1 {
 		t.Errorf("%+v", x)
 	}
@@ -147,7 +151,7 @@ func TestSieveAfterRetention(t *testing.T) {
 		}
 	}
 	for first := s.First(); first < s.Next(); {
-		_, end, parts, err := s.Exclude(first, 0, 1<<62, filters.Text("no such words"))
+		_, end, parts, err := s.Exclude(first, 0, 1<<62, filters.Text("no such words"), new(admission.Turn))
 		if err != nil {
 			t.Fatal(err)
 		}

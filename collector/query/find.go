@@ -196,15 +196,18 @@ func (q *Query) findIn(frame journal.Frame, end uint64, f *found, emit func(uint
 		}
 		b := f.tables.references(lines, end-offset, tickBytes-looked)
 		if f.batch = b; b != nil {
+			next := lines[b.lines*referenceLen:]
 			offset += uint64(b.lines)
 			f.scanned += uint64(b.lines)
-			f.matched += uint64(len(b.rows))
-			f.own, f.after = offset, offset
-			if more, err := emit(offset-1, lines[:b.bytes]); err != nil || !more { // which may begin f anew
-				return false, err
-			}
 			looked += b.lines + len(b.rows)*b.table.average
-			lines = lines[b.bytes:]
+			if len(b.rows) > 0 {
+				f.matched += uint64(len(b.rows))
+				f.own, f.after = offset, offset
+				if more, err := emit(offset-1, lines[:len(lines)-len(next)]); err != nil || !more { // which may begin f anew
+					return false, err
+				}
+			}
+			lines = next
 			continue
 		}
 		if skips {

@@ -34,7 +34,7 @@ type hint struct {
 }
 
 // hint returns what to tell of a query that has found nothing; "" if it does not know. It
-// looks for so long, at most.
+// looks for so long, at most. Of a tenant it looks at the lines alone, and does not tell how many they are.
 func (a *API) hint(ctx context.Context, out *rows, q *Query, most time.Duration) string {
 	if q.root == nil {
 		return ""
@@ -44,14 +44,20 @@ func (a *API) hint(ctx context.Context, out *rows, q *Query, most time.Duration)
 	if len(h.fields)+len(h.terms) == 0 {
 		return ""
 	}
-	n := a.newestLines(ctx, out, time.Now().Add(most), h.take)
+	n := a.newestLines(ctx, out, q, time.Now().Add(most), h.take)
+	lines := fmt.Sprintf("of the newest %d lines", n)
+	if q.tenant != nil {
+		lines = "of your newest lines"
+	}
 	switch {
 	case n == 0:
 		return ""
 	case len(h.fields) > 0:
 		name := h.fields[0].name()
-		text := fmt.Sprintf("of the newest %d lines none has the field %s", n, show(name))
-		if near := h.nearest(name); near != "" {
+		text := lines + " none has the field " + show(name)
+		if stored, rare := a.o.ReadAs(name); stored != "" && stored != name && !rare {
+			text += "; " + show(name) + " is stored as " + show(stored)
+		} else if near := h.nearest(name); near != "" {
 			text += "; did you mean " + show(near) + "?"
 		}
 		return text
@@ -60,7 +66,7 @@ func (a *API) hint(ctx context.Context, out *rows, q *Query, most time.Duration)
 		for _, t := range h.terms[:min(len(h.terms), 3)] {
 			terms = append(t.appendTo(terms, false), ' ')
 		}
-		return fmt.Sprintf("case matters; of the newest %d lines %d match %s", n, h.found, bytes.TrimSpace(terms))
+		return fmt.Sprintf("case matters; %s %d match %s", lines, h.found, bytes.TrimSpace(terms))
 	}
 	return ""
 }
@@ -114,14 +120,14 @@ func (t *term) ignoringCase() *term {
 
 // newestLines calls take with the newest lines that were searched, and returns how many these
 // are.
-func (a *API) newestLines(ctx context.Context, out *rows, until time.Time, take func(line []byte)) (n int) {
+func (a *API) newestLines(ctx context.Context, out *rows, q *Query, until time.Time, take func(line []byte)) (n int) {
 	from := out.from
 	for high, size := out.end, hintLines/10; high > from && n < hintLines; size = min(3*size, hintLines-n) {
 		low := from
 		if high-from > uint64(size) {
 			low = high - uint64(size)
 		}
-		lines, whole := a.linesOf(ctx, &out.turn, low, high, until, take)
+		lines, whole := a.linesOf(ctx, &out.turn, q, low, high, until, take)
 		if !whole {
 			break // what was not looked at is newer
 		}
@@ -130,11 +136,15 @@ func (a *API) newestLines(ctx context.Context, out *rows, until time.Time, take 
 	return n
 }
 
-// linesOf calls take with the lines of the offsets [low, high), and reports whether it has
+// linesOf calls take with the lines of the offsets [low, high) that q owns, and reports whether it has
 // come to their end.
-func (a *API) linesOf(ctx context.Context, turn *admission.Turn, low, high uint64, until time.Time, take func(line []byte)) (n int, whole bool) {
+func (a *API) linesOf(ctx context.Context, turn *admission.Turn, q *Query, low, high uint64, until time.Time, take func(line []byte)) (n int, whole bool) {
 	r := a.src.newReader(low)
 	defer r.Close() // only read from
+	if q.tenant != nil {
+		r.SetTenant(*q.tenant)
+	}
+	looked := 0
 	for r.Offset() < high {
 		frame, ok, err := r.TryNext()
 		if err != nil || !ok {
@@ -146,12 +156,15 @@ func (a *API) linesOf(ctx context.Context, turn *admission.Turn, low, high uint6
 			if offset >= high {
 				break
 			}
-			if n > 0 && n%hintPause == 0 && (ctx.Err() != nil || time.Now().After(until)) {
+			if looked > 0 && looked%hintPause == 0 && (ctx.Err() != nil || time.Now().After(until)) {
 				turn.End()
 				return n, false
 			}
-			take(line)
-			n++
+			if q.owns(line) {
+				take(line)
+				n++
+			}
+			looked++
 			offset++
 		}
 		turn.End()
@@ -188,16 +201,10 @@ func (h *hint) name(object, path []byte) {
 	}
 }
 
-// otherNames are names of fields elsewhere.
-var otherNames = map[string]string{"message": "msg", "severity": "level", "lvl": "level", "timestamp": "time", "ts": "time", "app": "service"}
-
 // nearest returns the name that is most like one that no line has; "" if none is near.
 func (h *hint) nearest(name string) string {
 	if len(name) > hintName {
 		return ""
-	}
-	if known := otherNames[strings.ToLower(strings.TrimLeft(name, "@_"))]; known != "" {
-		return known
 	}
 	best, distance := "", min(2, (len(name)-1)/2)+1
 	for _, other := range append(slices.Sorted(maps.Keys(h.names)), fieldNames[:]...) {

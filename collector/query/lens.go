@@ -32,8 +32,9 @@ type lens struct {
 	found  map[*term]columns.Rows // rows of the block for which a term holds, if there was no doubt of any
 	shapes map[string][]int       // see holes
 	ranges map[termDigits]columns.Range
-	shape  []byte // memory
-	lines  []byte // memory
+	shape  []byte  // memory
+	lines  []byte  // memory
+	rest   []int32 // memory
 }
 
 // termDigits is for what term.numbers returned.
@@ -73,8 +74,8 @@ func newLens(q *Query, f *found) *lens {
 	return l
 }
 
-// unpack appends the lines of a block to dst, or nothing if no line may match.
-func (l *lens) unpack(dst, block []byte, size int) ([]byte, error) {
+// unpack appends the lines of a block, whose times are in a range, to dst, or nothing if no line may match.
+func (l *lens) unpack(dst, block []byte, size int, times columns.Range) ([]byte, error) {
 	if f := l.f; f != nil && f.at != nil {
 		f.wait(f.at.Begin)
 		defer f.at.End()
@@ -92,7 +93,7 @@ func (l *lens) unpack(dst, block []byte, size int) ([]byte, error) {
 			b, t.block.Pause = &t.block, l.own.Pause
 		}
 	}
-	l.block = b
+	l.block, b.Times = b, times
 	if b.Open(block, size) != nil { // it has no columns, or is damaged
 		return b.AppendLines(dst, block, size)
 	}
@@ -112,7 +113,7 @@ func (l *lens) unpack(dst, block []byte, size int) ([]byte, error) {
 			return dst, err
 		}
 		if refs != nil {
-			return l.appendTable(dst, rows, refs)
+			return l.appendTable(dst, t, rows, refs)
 		}
 	}
 	return b.AppendRows(dst, rows, l.keep)

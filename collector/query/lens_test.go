@@ -53,7 +53,7 @@ func TestLens(t *testing.T) {
 			if q.fields != nil {
 				l.keep = q.keeps()
 			}
-			if part, err = l.unpack(part[:0], block, len(lines)); err != nil {
+			if part, err = l.unpack(part[:0], block, len(lines), columns.Range{}); err != nil {
 				t.Fatal(err)
 			}
 			if len(part) == 0 {

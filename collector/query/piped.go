@@ -114,6 +114,7 @@ func (a *API) foldStretch(ctx context.Context, out *rows, req request, o stretch
 		return err
 	}
 	if req.query.fields != nil && req.pipes.Tables() {
+		s.steps = req.pipes.Steps(len(req.query.fields))
 		s.rows = func(p *part, b *batch) error {
 			_, err := p.run.Rows(&b.table.Table, b.rows)
 			return err

@@ -30,7 +30,7 @@ import (
 //	trailer  Rollway-Error    why the answer ends early; only if it does
 //
 // A request by Only gets of these Rollway-Journal, Rollway-Next, which is from= for the lines
-// after the last in the answer, Rollway-Error, and Rollway-Missing without a number for damage.
+// after the last in the answer, Rollway-Hint, Rollway-Error, and Rollway-Missing without a number for damage.
 //
 // An answer that failed after its first bytes ends in Rollway-Error if the
 // client sent "TE: trailers"; otherwise the connection is aborted, which every
@@ -67,9 +67,12 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 		err = a.writeFirst(ctx, out, req, out.from)
 	}
 	out.setNext(req, err)
-	if err == nil && out.matched == 0 && !out.only {
-		took := time.Since(out.begun)
-		out.hint = a.hint(ctx, out, req.query, min(max(took, hintShort), hintLong))
+	if err == nil && out.matched == 0 {
+		most := min(max(time.Since(out.begun), hintShort), hintLong)
+		if out.only { // how long the search took is up to the lines of others, too
+			most = hintLong
+		}
+		out.hint = a.hint(ctx, out, req.query, most)
 	}
 	if err == nil {
 		err = out.flush()
@@ -343,14 +346,14 @@ func (o *rows) finish(r *http.Request, err error) {
 	if text := o.estimates(); text != "" {
 		h.Set("Rollway-Estimates", text)
 	}
+	if o.hint != "" {
+		h.Set("Rollway-Hint", o.hint)
+	}
 	if o.only {
 		if o.damaged {
 			h.Set("Rollway-Missing", mayBeMissing)
 		}
 		return
-	}
-	if o.hint != "" {
-		h.Set("Rollway-Hint", o.hint)
 	}
 	h.Set("Rollway-Scanned", strconv.FormatUint(o.scanned, 10))
 	h.Set("Rollway-Matched", strconv.FormatUint(o.matched, 10))

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,13 +22,25 @@ type store struct {
 	*journal.Journal
 	before func(first uint64) error // called before the frame at first is read
 	blind  bool                     // filters are not asked
+	asking atomic.Int64             // turns in which filters were asked
 }
 
-func (s *store) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test) (first, end uint64, parts []journal.Excluded, err error) {
+// countedTurn is a turn in which filters are asked.
+type countedTurn struct {
+	journal.Turn
+	s *store
+}
+
+func (c countedTurn) Begin() {
+	c.s.asking.Add(1)
+	c.Turn.Begin()
+}
+
+func (s *store) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test, turn journal.Turn) (first, end uint64, parts []journal.Excluded, err error) {
 	if s.blind {
 		t = nil
 	}
-	return s.Journal.Exclude(offset, minTime, maxTime, t)
+	return s.Journal.Exclude(offset, minTime, maxTime, t, countedTurn{turn, s})
 }
 
 func newStore(t testing.TB) *store { return openStore(t, journal.Options{Disk: disktest.NewMem()}) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/filters"
+	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/query/pipe"
 )
 
@@ -54,6 +55,7 @@ type rangeScan struct {
 	most  int                               // bytes of a part, after which it is put, or given
 	sums  bool                              // workers have parts of their own
 	rows  func(*part, *batch) error         // adds rows of tables; nil: lines are wanted
+	steps []time.Duration                   // see tables
 	early time.Duration                     // its age, after which it is put if the consumer waits for it
 
 	ready chan struct{} // tells the consumer that there is something to take
@@ -64,7 +66,8 @@ type rangeScan struct {
 	uncut   offsets
 	sieve   sieve
 	cut     int       // spans
-	room    sync.Cond // a worker waits for memory, or to be the front; of mu
+	cutting bool      // by a worker: others wait
+	room    sync.Cond // a worker waits for memory, to be the front or to cut; of mu
 	spans   []*span   // that were begun, the front first
 	given   []*part   // workers' own
 	free    []*part   // to be used again
@@ -316,14 +319,23 @@ func (s *rangeScan) startAllLocked() {
 	}
 }
 
-// begin returns the next span of a worker, or nil.
-func (s *rangeScan) begin(first bool) *span {
+// begin returns the next span of a worker, or nil. What it takes to find that is done in turns of turn.
+func (s *rangeScan) begin(first bool, turn journal.Turn) *span {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for s.cutting && !s.stopped {
+		s.room.Wait()
+	}
 	if s.stopped || s.cutAll {
 		return nil
 	}
-	sp := s.cutLocked()
+	s.cutting = true
+	sp := s.cutLocked(turn)
+	s.cutting = false
+	s.room.Broadcast()
+	if s.stopped {
+		return nil
+	}
 	if sp == nil {
 		s.cutAll = true
 		s.tell()

@@ -6,18 +6,22 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/rollway/rollway/collector/columns"
 	"github.com/rollway/rollway/collector/query/pipe"
+	"github.com/rollway/rollway/internal/jsonline"
 )
 
 // tables are the blocks of columns of one frame, for pipes that need nothing but fields of lines
 // and take them from there. A line that is known to match, and all of whose fields are in columns,
-// comes as a reference to its row. The others come as lines: those that may match, those that are
-// stored whole, and those with a field that is an object, or in another column than most have it.
+// comes as a reference to its row, and so does one that does not match. The others come as lines: those
+// that may match, those that are stored whole, and those with a field that is an object, or in another
+// column than most have it.
 //
 //	lines  │ {…"status":500,…}   │ {…"status":"\u0035…"}    │ {…"status":200,…}
-//	come   │ reference to a row  │ {"attrs":{"status":…}}   │ empty: it does not match
+//	come   │ reference to row 0  │ {"attrs":{"status":…}}   │ reference to row 2
+//	rows   │ 0                   │                          │
 //
 // A lens fills them while a frame is read. They are used until the next is.
 type tables struct {
@@ -26,23 +30,27 @@ type tables struct {
 	begin bool // the next block is of another frame
 	round uint64
 	batch batch
+	steps []time.Duration // see pipe.Pipeline.Steps; nil: rows take as long as lines
 }
 
 // rowTable is a block with references to rows.
 type rowTable struct {
 	pipe.Table
 	block   columns.Block
-	rows    columns.Rows
-	average int // bytes of a line
+	rows    columns.Rows // that match
+	refs    []byte       // references to rows, from 0 on
+	average int          // bytes of a line that take as long as a row
 }
 
 // A batch is rows of one table, to which lines refer that come next.
 type batch struct {
 	table *rowTable
-	rows  []int32
-	lines int // that end with the last reference; others do not match
-	bytes int // of them
+	rows  []int32 // that match
+	lines int     // that end with the last of rows, if there are any; others do not match
 }
+
+// maxTableBytes is how much memory tables keep from frame to frame.
+const maxTableBytes = 8 << 20
 
 // maxTables is how many blocks of a frame are tables. More it has of many tenants, with few lines each.
 const maxTables = 64
@@ -50,7 +58,9 @@ const maxTables = 64
 // next returns the table for the next block; nil: it gets none.
 func (t *tables) next() *rowTable {
 	if t.begin {
-		t.begin, t.used = false, 0
+		if t.begin, t.used = false, 0; t.held() > maxTableBytes {
+			t.list = nil
+		}
 	}
 	if t.used == maxTables {
 		return nil
@@ -61,6 +71,13 @@ func (t *tables) next() *rowTable {
 	return t.list[t.used]
 }
 
+func (t *tables) held() (n int) {
+	for _, table := range t.list {
+		n += table.block.Held() + cap(table.refs)
+	}
+	return n
+}
+
 // A reference is a byte that no canonical line begins with, the numbers of a table and of its row,
 // seven bits a byte, each with the highest bit, and the end of the line.
 const (
@@ -69,7 +86,6 @@ const (
 	emptyRef      = referenceMark | 0x80808080_8080<<8 | '\n'<<56
 	maxReferences = 1 << 28 // rows of a table
 	low7          = 1<<7 - 1
-	rowOfRef      = low7<<24 | low7<<32 | low7<<40 | low7<<48
 )
 
 // reference returns a reference, as a number whose lowest byte is the first.
@@ -95,14 +111,14 @@ func (t *tables) find(lines []byte) (table *rowTable, row int) {
 	if number >= t.used {
 		return nil, 0
 	}
-	if table, row = t.list[number], rowOf(r); row >= table.block.Len() || !table.rows.Has(row) {
+	if table, row = t.list[number], rowOf(r); row >= table.block.Len() {
 		return nil, 0
 	}
 	return table, row
 }
 
-// references returns the references that lines begin with, and those after empty lines; nil: none. They
-// are in at most most lines, and of about size bytes as lines, but one at least.
+// references returns the references to rows that follow each other which lines begin with; nil: none.
+// There are at most most, and of about size bytes as lines, but one at least.
 func (t *tables) references(lines []byte, most uint64, size int) *batch {
 	if t == nil || lines[0] != referenceMark {
 		return nil
@@ -111,27 +127,19 @@ func (t *tables) references(lines []byte, most uint64, size int) *batch {
 	if table == nil {
 		return nil
 	}
+	next := table.refs[referenceLen*row : referenceLen*table.block.Len()]
+	next = next[:min(len(next), len(lines), referenceLen*max(1, 1+(size-1)/table.average))]
+	n := 1
+	for at := referenceLen; at+referenceLen <= len(next) && uint64(n) < most; at += referenceLen {
+		if binary.LittleEndian.Uint64(lines[at:]) != binary.LittleEndian.Uint64(next[at:]) {
+			break
+		}
+		n++
+	}
 	b := &t.batch
-	*b = batch{table: table, rows: append(b.rows[:0], int32(row)), lines: 1, bytes: referenceLen}
-	like := binary.LittleEndian.Uint64(lines) &^ rowOfRef
-	size -= table.average
-	for at, n := referenceLen, 1; at < len(lines) && uint64(n) < most && size > 0; n++ {
-		if lines[at] == '\n' {
-			at++
-			size--
-			continue
-		}
-		if len(lines)-at < referenceLen {
-			break
-		}
-		r := binary.LittleEndian.Uint64(lines[at:])
-		if row = rowOf(r); r&^rowOfRef != like || row >= table.block.Len() || !table.rows.Has(row) {
-			break
-		}
-		at += referenceLen
-		size -= table.average
-		b.rows = append(b.rows, int32(row))
-		b.lines, b.bytes = n+1, at
+	*b = batch{table: table, rows: table.rows.AppendTo(b.rows[:0], row, row+n), lines: n}
+	if last := len(b.rows) - 1; last >= 0 {
+		b.lines = int(b.rows[last]) + 1 - row
 	}
 	return b
 }
@@ -154,7 +162,11 @@ func (l *lens) tabulate(t *rowTable, rows columns.Rows, size int) (columns.Rows,
 		return nil, err
 	}
 	l.tables.round++
-	t.rows, t.Round, t.average = sure, l.tables.round, size/t.block.Len()
+	t.rows, t.Round, t.average = sure, l.tables.round, max(1, size/t.block.Len())
+	if l.tables.steps != nil { // nothing is read of a row but its fields
+		const fieldBytes = 16
+		t.average = min(t.average, fieldBytes*(1+len(l.fields)))
+	}
 	return sure, nil
 }
 
@@ -208,7 +220,7 @@ func (l *lens) fill(t *rowTable, rows columns.Rows) error {
 		if t.Cells[i].Reset(); column < 0 || rows.Len() == 0 {
 			continue
 		}
-		if err := b.Cells(column, &t.Cells[i]); err != nil {
+		if err := l.cells(b, i, column, &t.Cells[i]); err != nil {
 			return err
 		}
 	}
@@ -216,6 +228,21 @@ func (l *lens) fill(t *rowTable, rows columns.Rows) error {
 		l.leaveOthers(&t.Cells[len(best)-1], rows)
 	}
 	return nil
+}
+
+// cells reads a column with the values of a field. Of times in one step, it is enough when that begins.
+func (l *lens) cells(b *columns.Block, field, column int, to *columns.Cells) error {
+	if field < len(l.tables.steps) {
+		if step := l.tables.steps[field]; step > 0 {
+			if start, ok := pipe.StepOf(b.Times.First, b.Times.Last, step); ok {
+				text := append(jsonline.AppendUnix([]byte{'"'}, start, 0), '"')
+				if ok, err := b.Timed(column, text, to); ok || err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return b.Cells(column, to)
 }
 
 // holes returns the hole of a shape in which the value of each field is, -1 if there is none; nil:
@@ -312,7 +339,7 @@ func (l *lens) pause(row int) {
 }
 
 // appendTable appends references to the rows refs of a table, and lines of the rest of rows; nil are all.
-func (l *lens) appendTable(dst []byte, rows, refs columns.Rows) ([]byte, error) {
+func (l *lens) appendTable(dst []byte, t *rowTable, rows, refs columns.Rows) ([]byte, error) {
 	b, number := l.block, l.tables.used
 	l.tables.used++
 	rest := b.Rows()
@@ -322,34 +349,31 @@ func (l *lens) appendTable(dst []byte, rows, refs columns.Rows) ([]byte, error) 
 		rest.Add(rows)
 	}
 	rest.Remove(refs)
-	var lines []byte
-	if rest.Len() > 0 {
-		var err error
-		if l.lines, err = b.AppendRows(l.lines[:0], rest, l.keep); err != nil {
-			return dst, err
-		}
-		lines = l.lines
+	for row := len(t.refs) / referenceLen; row < b.Len(); row++ {
+		t.refs = binary.LittleEndian.AppendUint64(t.refs, reference(number, row))
 	}
-	for row := range b.Len() {
-		l.pause(row)
-		n := 0
-		if len(lines) > 0 {
-			if n = bytes.IndexByte(lines, '\n') + 1; n == 0 {
-				n = len(lines)
-			}
-		}
-		switch {
-		case refs.Has(row):
-			dst = binary.LittleEndian.AppendUint64(dst, reference(number, row))
-		case n == 0:
-			dst = append(dst, '\n')
-		default:
-			dst = append(dst, lines[:n]...)
-		}
-		lines = lines[n:]
+	all, next := t.refs[:referenceLen*b.Len()], 0
+	if rest.Len() == 0 {
+		return append(dst, all...), nil
 	}
-	if len(lines) > 0 {
+	var err error
+	if l.lines, err = b.AppendRows(l.lines[:0], rest, l.keep); err != nil {
+		return dst, err
+	}
+	l.rest = rest.AppendTo(l.rest[:0], 0, b.Len())
+	lines := l.lines // of rows that are not in rest they are empty
+	for i, row := range l.rest {
+		l.pause(i)
+		skip := int(row) - next
+		n := bytes.IndexByte(lines[min(skip, len(lines)):], '\n') + 1
+		if n == 0 {
+			return dst, columns.ErrDamaged
+		}
+		dst = append(append(dst, all[referenceLen*next:referenceLen*int(row)]...), lines[skip:skip+n]...)
+		lines, next = lines[skip+n:], int(row)+1
+	}
+	if len(lines) != b.Len()-next {
 		return dst, columns.ErrDamaged
 	}
-	return dst, nil
+	return append(dst, all[referenceLen*next:]...), nil
 }

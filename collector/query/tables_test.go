@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rollway/rollway/collector/columns"
 	"github.com/rollway/rollway/collector/journal"
@@ -49,7 +51,7 @@ func columnLine(r *rand.Rand, i, style int) string {
 		attrs = append(attrs, one(r, `"user":"a","user":"b"`, `"us\u0065r":"c"`, `"x":{"y":[{"took":1}]}`))
 	}
 	at := i / 4
-	if i > 100 {
+	if i > 100 && style&4 == 0 {
 		at = 60 * (i - r.IntN(8)) // steps of time get longer, and times come again
 	}
 	head := fmt.Sprintf(`{"time":"2026-05-28T%02d:%02d:%02d.%09dZ","level":"%s","msg":"%s","service":"%s"`, at/3600%24, at/60%60, at%60, r.IntN(2)*250_000_000,
@@ -109,7 +111,7 @@ func tablePipes(t *testing.T, r *rand.Rand) string {
 func TestTables(t *testing.T) {
 	t.Parallel()
 	const seed = 20261129
-	rows, lines := 0, 0
+	rows, lines, timed := 0, 0, 0
 	enc, err := columns.NewEncoder()
 	if err != nil {
 		t.Fatal(err)
@@ -132,9 +134,9 @@ func TestTables(t *testing.T) {
 			texts[i] = []byte(strings.TrimSuffix(line, "\n") + "\n")
 			blocks[in[i]] = append(blocks[in[i]], texts[i]...)
 		}
-		packed := make([][]byte, len(blocks))
+		packed, times := make([][]byte, len(blocks)), make([]columns.Range, len(blocks))
 		for i, text := range blocks {
-			packed[i] = enc.Append(nil, text)
+			packed[i], times[i] = enc.Append(nil, text), rangeOf(text)
 		}
 		f := found{tables: new(tables)}
 		for range 20 {
@@ -148,10 +150,10 @@ func TestTables(t *testing.T) {
 				*q.tenant = one(r, "t1", "t2", "")
 			}
 			l := newLens(q, &f)
-			f.tables.begin = true
+			f.tables.begin, f.tables.steps = true, p.Steps(len(q.fields))
 			parts := make([][]byte, len(blocks))
 			for i, text := range blocks {
-				if parts[i], err = l.unpack(nil, packed[i], len(text)); err != nil {
+				if parts[i], err = l.unpack(nil, packed[i], len(text), times[i]); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -171,6 +173,11 @@ func TestTables(t *testing.T) {
 				emit := func(_ uint64, line []byte) (more bool, err error) {
 					if f.batch != nil {
 						rows += len(f.batch.rows)
+						for i, step := range f.tables.steps {
+							if step > 0 && f.batch.table.Cells[i].Fixed() {
+								timed++
+							}
+						}
 						return run.Rows(&f.batch.table.Table, f.batch.rows)
 					}
 					lines++
@@ -196,9 +203,21 @@ func TestTables(t *testing.T) {
 			}
 		}
 	}
-	if rows < 30_000 || lines < 5_000 {
-		t.Errorf("%d rows, %d lines: the generator proves little", rows, lines)
+	if rows < 30_000 || lines < 5_000 || timed < 50 {
+		t.Errorf("%d rows, %d lines, %d times a step: the generator proves little", rows, lines, timed)
 	}
+}
+
+// rangeOf returns the range of the times that lines have.
+func rangeOf(lines []byte) columns.Range {
+	r := columns.Range{First: math.MaxInt64, Last: math.MinInt64}
+	for line := range bytes.Lines(lines) {
+		at, err := time.Parse(`"`+time.RFC3339Nano+`"`, string(field{id: fieldTime}.find(line)))
+		if err == nil {
+			r.First, r.Last = min(r.First, at.UnixNano()), max(r.Last, at.UnixNano())
+		}
+	}
+	return r
 }
 
 // TestKnownGroups groups by values of more blocks, and of longer ones, than a run can tell apart by
@@ -222,11 +241,15 @@ func TestKnownGroups(t *testing.T) {
 		lines, packed := make([][]byte, c.blocks), make([][]byte, c.blocks)
 		for block := range lines {
 			for i := range 80 {
-				lines[block] = fmt.Appendf(lines[block], `{"level":"%s","attrs":{"v":"%s","n":%d.%d}}`+"\n", []string{"INFO", "WARN"}[i/3%2], c.value(block, i), i%5, block%10)
+				some := "" // values are negative, sparse or not there
+				if i%9 > 0 {
+					some = fmt.Sprintf(`"k":%d,`, (i%37-3)*(1+block%3*5000*(i%2)))
+				}
+				lines[block] = fmt.Appendf(lines[block], `{"level":"%s","attrs":{"v":"%s","n":%d.%d,%s"c":%d}}`+"\n", []string{"INFO", "WARN"}[i/3%2], c.value(block, i), i%5, block%10, some, block/3%2)
 			}
 			packed[block] = enc.Append(nil, lines[block])
 		}
-		for _, by := range []string{"v", "n, v"} {
+		for _, by := range []string{"v", "n, v", "k", "c, k", "c, level", "v, c, absent", "c, absent", "k, level"} {
 			q, p, err := parsePiped("| stats count(), max(n) by "+by, testNow)
 			if err != nil {
 				t.Fatal(err)
@@ -238,7 +261,7 @@ func TestKnownGroups(t *testing.T) {
 					for block, frame := range lines {
 						if tabled {
 							f.tables.begin = true
-							if frame, err = l.unpack(nil, packed[block], len(frame)); err != nil {
+							if frame, err = l.unpack(nil, packed[block], len(frame), columns.Range{}); err != nil {
 								t.Fatal(err)
 							}
 						}
@@ -256,7 +279,7 @@ func TestKnownGroups(t *testing.T) {
 					}
 				})
 			}
-			if got, want := run(true), run(false); got != want || len(got) < 100 {
+			if got, want := run(true), run(false); got != want || len(got) < 50 {
 				t.Errorf("%s by %s: got\n%.2000swant\n%.2000s", name, by, got, want)
 			}
 		}
@@ -407,7 +430,7 @@ func TestForgedReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.tables.begin = true
-	part, err := newLens(q, &f).unpack(nil, enc.Append(nil, lines), len(lines))
+	part, err := newLens(q, &f).unpack(nil, enc.Append(nil, lines), len(lines), columns.Range{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -423,5 +446,40 @@ func TestForgedReferences(t *testing.T) {
 		if table, row := f.tables.find(line); table != nil && (table != f.tables.list[0] || row >= 100) {
 			t.Fatalf("%q is row %d", line, row)
 		}
+	}
+}
+
+// Tables keep no more memory from frame to frame than they may, however large blocks were.
+func TestTablesKeepLittle(t *testing.T) {
+	t.Parallel()
+	f := found{tables: new(tables)}
+	q, _, err := parsePiped("| stats uniq(id) by n", testNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc, err := columns.NewEncoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []byte
+	r := rand.New(rand.NewPCG(1, 3))
+	for i := range 4000 {
+		lines = fmt.Appendf(lines, `{"attrs":{"n":%d,"id":"%0200x"}}`+"\n", i%7, r.Uint64())
+	}
+	block, l, most := enc.Append(nil, lines), newLens(q, &f), 0
+	for range 3 {
+		f.tables.begin = true
+		for i := range maxTables {
+			if _, err := l.unpack(nil, block, len(lines), columns.Range{}); err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 && f.tables.held() > maxTableBytes {
+				t.Fatalf("%d bytes are kept", f.tables.held())
+			}
+			most = max(most, f.tables.held())
+		}
+	}
+	if most < 2*maxTableBytes {
+		t.Errorf("at most %d bytes: that proves nothing", most)
 	}
 }

@@ -24,7 +24,7 @@ func (s *rangeScan) work() {
 		w.own = w.newPart()
 	}
 	for first := true; ; first = false {
-		if w.span = s.begin(first); w.span == nil {
+		if w.span = s.begin(first, &w.turn); w.span == nil {
 			if w.own != nil {
 				_ = w.give() // errStopped
 			}
@@ -82,7 +82,7 @@ func (w *worker) search() error {
 		w.reader = w.api.src.newReader(w.span.from)
 		w.query.configure(w.reader, &w.found)
 		if w.rows != nil {
-			w.tables = new(tables)
+			w.tables = &tables{steps: w.steps}
 		}
 	} else if err := w.reader.Seek(w.span.from); err != nil {
 		return err

@@ -51,7 +51,7 @@ func (w *Walker) Expect(id uint64) { w.id, w.known = id, true }
 // Bytes returns n bytes of the file at pos, valid until the next call. It fails with
 // ErrTorn if the file ends before.
 func (w *Walker) Bytes(pos int64, n int) ([]byte, error) {
-	if have := w.bufPos + int64(len(w.buf)); pos >= w.bufPos && pos+int64(n) <= have {
+	if end := w.bufPos + int64(len(w.buf)); pos >= w.bufPos && pos+int64(n) <= end {
 		at := int(pos - w.bufPos)
 		return w.buf[at : at+n], nil
 	}
@@ -65,10 +65,16 @@ func (w *Walker) Bytes(pos int64, n int) ([]byte, error) {
 		window = w.Window
 	}
 	want := max(n, int(min(int64(window), w.Limit-pos)))
+	var have []byte // the first of them
+	if at := pos - w.bufPos; 0 <= at && at < int64(len(w.buf)) {
+		have = w.buf[at:]
+	}
 	if cap(w.buf) < want || cap(w.buf) > keepWindow && want <= keepWindow {
 		w.buf = make([]byte, 0, max(want, int(min(walkWindow, w.Limit-pos))))
 	}
-	got, err := w.f.ReadAt(w.buf[:want], pos)
+	got := copy(w.buf[:want], have)
+	read, err := w.f.ReadAt(w.buf[got:want], pos+int64(got))
+	got += read
 	w.bufPos, w.buf = pos, w.buf[:got]
 	switch {
 	case got >= n:

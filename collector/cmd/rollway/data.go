@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/internal/disk"
 )
@@ -49,7 +50,7 @@ func (c *call) asked(addr, data string) (cl *client, close func(), err error) {
 		}
 	}
 	const long = 30 * 24 * time.Hour // it is this user's machine
-	api, err := query.New(j, query.Options{SearchTime: long, SearchCPU: long, WriteTimeout: long})
+	api, err := query.New(j, query.Options{SearchTime: long, SearchCPU: long, WriteTimeout: long, ReadAs: (*normalize.Keys)(nil).ReadAs})
 	if err != nil {
 		return nil, nil, err
 	}

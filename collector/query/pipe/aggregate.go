@@ -307,8 +307,11 @@ var powers = func() (list [23]float64) {
 // two numbers that are exact is rounded once.
 func floatOfInt(n int64, digits int) (f float64, ok bool) {
 	const exact = 1 << 53
-	if n < -exact || n > exact || digits >= len(powers) {
+	switch {
+	case n < -exact || n > exact || digits >= len(powers):
 		return 0, false
+	case digits == 0: // most are whole, and a division takes long
+		return float64(n), true
 	}
 	return float64(n) / powers[digits], true
 }

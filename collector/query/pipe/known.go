@@ -17,22 +17,20 @@ type missing struct{ row, key int } // key: its number in statsStep.fresh
 
 // rows is row for rows of a table.
 func (s *statsStep) rows(t *Table, rows []int32) error {
-	grown := s.known.begin(s, t, rows)
 	s.groups = slices.Grow(s.groups[:0], len(rows))[:len(rows)]
+	grown := s.known.begin(s, t, rows, s.groups)
 	s.missing = s.missing[:0]
 	s.fresh.Reset()
 	from := 0 // of the rows that are not added yet
 	for i, row := range rows {
-		group, ok := s.known.group(i)
 		switch {
-		case ok:
-			s.groups[i] = group
+		case s.groups[i] != unknown:
 		case s.known.regroups:
 			grown += s.addRows(t, rows[from:i], s.groups[from:i])
 			from = i
 			group, more := s.groupOf(s.rowOf(t, row))
 			if s.known.table == nil { // there are other groups now
-				more += s.known.begin(s, t, rows)
+				more += s.known.begin(s, t, rows, s.groups)
 			}
 			s.groups[i] = int32(group)
 			grown += more + s.known.note(i, int32(group))
@@ -82,6 +80,8 @@ func (s *statsStep) addRows(t *Table, rows, groups []int32) (grown int) {
 //	one value, or few   its number in names     named
 //	times that are cut  when its step begins    of a spelling
 //	others              columns.Cells.Ints      of a spelling
+//
+// While all columns but one have one value each, that one's number is the index of the group in direct.
 type known struct {
 	regroups bool // a new group may give others other numbers
 	table    *Table
@@ -89,6 +89,10 @@ type known struct {
 	useless  bool   // for the table
 	columns  []knownColumn
 	how      []uint32 // of the rows, a byte for each column
+
+	single int                 // the column with several values; -1: there are more of them
+	fixed  [2 + maxKnown]int64 // what direct is of: single, how, and the numbers of the other columns
+	direct []int32             // groups plus 1 by number plus 1; first comes that of rows without a value
 
 	hashes []uint64 // of the rows
 	seen   uint64   // nobody needs it
@@ -101,6 +105,8 @@ const (
 	maxKnown    = 3       // groups by more columns are looked up by their keys
 	maxNames    = 1 << 16 // bytes of names of a column
 	maxSpelling = 1 << 10 // bytes
+	maxDirect   = 1 << 20 // numbers
+	unknown     = -1      // instead of a group
 
 	// How a number is to be read; others are those of spellings.
 	absent = 0
@@ -123,12 +129,16 @@ type knownColumn struct {
 	text       []byte  // memory
 }
 
-// begin reads the numbers of rows of a table. It returns by how much k has grown.
-func (k *known) begin(s *statsStep, t *Table, rows []int32) (grown int) {
+// begin reads the numbers of rows of a table, and fills groups with those of the rows that are known. It
+// returns by how much k has grown.
+func (k *known) begin(s *statsStep, t *Table, rows, groups []int32) (grown int) {
 	if t != k.table || t.Round != k.of {
 		k.use(s, t)
 	}
 	if k.useless {
+		for i := range groups {
+			groups[i] = unknown
+		}
 		return 0
 	}
 	k.how = slices.Grow(k.how[:0], len(rows))[:len(rows)]
@@ -136,7 +146,56 @@ func (k *known) begin(s *statsStep, t *Table, rows []int32) (grown int) {
 	for i := range k.columns {
 		grown += k.columns[i].read(rows, k.how, 8*i)
 	}
+	if k.single >= 0 && len(rows) > 0 {
+		k.fix()
+		for i := range groups {
+			groups[i] = unknown
+			if at := k.slot(i); at < uint64(len(k.direct)) {
+				groups[i] = k.direct[at] - 1
+			}
+		}
+		return grown + k.lookUp(groups)
+	}
 	k.hash()
+	for i := range groups {
+		groups[i] = k.group(k.find(i, k.hashes[i]))
+	}
+	return grown
+}
+
+// fix forgets direct if that is of other values.
+func (k *known) fix() {
+	fixed := [2 + maxKnown]int64{int64(k.single)}
+	for i := range k.columns {
+		c := &k.columns[i]
+		if fixed[1] |= int64(c.how) << (8 * i); i != k.single {
+			fixed[2+i] = c.numbers[0]
+		}
+	}
+	if fixed != k.fixed {
+		k.fixed, k.direct = fixed, k.direct[:0]
+	}
+}
+
+// slot is the index in direct of the row at i; more than maxDirect: it has none.
+func (k *known) slot(i int) uint64 {
+	n := uint64(k.columns[k.single].numbers[i])
+	if n < maxDirect && k.how[i]>>(8*k.single)&0xff != absent {
+		n++
+	}
+	return n
+}
+
+// lookUp finds the groups of rows that direct does not have.
+func (k *known) lookUp(groups []int32) (grown int) {
+	for i := range groups {
+		if k.used > 0 && groups[i] == unknown {
+			if groups[i] = k.group(k.find(i, k.hashOf(i))); groups[i] != unknown {
+				more, _ := k.noteDirect(i, groups[i])
+				grown += more
+			}
+		}
+	}
 	return grown
 }
 
@@ -147,7 +206,8 @@ func (k *known) use(s *statsStep, t *Table) {
 		k.columns = make([]knownColumn, len(s.Groups))
 		k.resize(6)
 	}
-	k.useless = len(s.Groups) > maxKnown
+	k.useless, k.single = len(s.Groups) > maxKnown, -1
+	several := 0
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		k.regroups = k.regroups || g.Most > 0
@@ -155,10 +215,15 @@ func (k *known) use(s *statsStep, t *Table) {
 			continue
 		}
 		c := &k.columns[i]
-		c.Cells = &t.Cells[g.Cells]
+		if c.Cells = &t.Cells[g.Cells]; !c.Fixed() || k.single < 0 && i == len(s.Groups)-1 {
+			k.single = i
+		}
+		if !c.Fixed() {
+			several++
+		}
 		switch c.Kind {
 		case columns.Texts:
-			k.useless = c.Some()
+			c.how, k.useless = absent, c.Some()
 		case columns.Same, columns.Indexes:
 			if k.useless = c.Size() > maxNames; c.size+c.Size() > maxNames {
 				c.names.Reset()
@@ -170,6 +235,9 @@ func (k *known) use(s *statsStep, t *Table) {
 		default:
 			k.useless = !c.spell(int64(s.cuts[i].step))
 		}
+	}
+	if several > 1 {
+		k.single = -1
 	}
 }
 
@@ -245,23 +313,28 @@ var mix = rand.Uint64() | 1
 func (k *known) hash() {
 	k.hashes = k.hashes[:0]
 	width, seen := 1+len(k.columns), uint64(0)
-	for i, how := range k.how {
-		hash := uint64(how)
-		for j := range k.columns {
-			hash = mixed(hash, uint64(k.columns[j].numbers[i]))
-		}
+	for i := range k.how {
+		hash := k.hashOf(i)
 		k.hashes = append(k.hashes, hash)
 		seen |= k.places[int(hash>>k.shift)*width]
 	}
 	k.seen = seen
 }
 
+func (k *known) hashOf(i int) uint64 {
+	hash := uint64(k.how[i])
+	for j := range k.columns {
+		hash = mixed(hash, uint64(k.columns[j].numbers[i]))
+	}
+	return hash
+}
+
 func mixed(hash, n uint64) uint64 { return (bits.RotateLeft64(hash, 29) ^ n) * mix }
 
 // find looks for the row at i. It returns the index of the first word of its place, or of one that is free.
-func (k *known) find(i int) int {
+func (k *known) find(i int, hash uint64) int {
 	width := 1 + len(k.columns)
-	at := int(k.hashes[i]>>k.shift) * width
+	at := int(hash>>k.shift) * width
 	for k.places[at] != 0 && !k.is(at, i) {
 		if at += width; at == len(k.places) {
 			at = 0
@@ -283,24 +356,24 @@ func (k *known) is(at, i int) bool {
 	return true
 }
 
-// group returns the group of the row at i; false: it is not known.
-func (k *known) group(i int) (group int32, ok bool) {
-	if k.useless {
-		return 0, false
-	}
-	word := k.places[k.find(i)]
-	return int32(uint32(word)) - 1, word != 0
-}
+// group returns the group at a place; unknown: there is none.
+func (k *known) group(at int) int32 { return int32(uint32(k.places[at])) - 1 }
 
 // note has the row at i in a group. It returns by how much k has grown.
 func (k *known) note(i int, group int32) (grown int) {
 	if k.useless {
 		return 0
 	}
-	if n := 2 * k.used * (1 + len(k.columns)); n >= len(k.places) {
-		grown = k.resize(64 - k.shift + 1)
+	if k.single >= 0 {
+		more, ok := k.noteDirect(i, group)
+		if grown = more; ok && len(k.columns) == 1 { // it would be noted twice
+			return grown
+		}
 	}
-	at := k.find(i)
+	if n := 2 * k.used * (1 + len(k.columns)); n >= len(k.places) {
+		grown += k.resize(64 - k.shift + 1)
+	}
+	at := k.find(i, k.hashOf(i))
 	if k.places[at] != 0 { // by a row before this one
 		return grown
 	}
@@ -310,6 +383,24 @@ func (k *known) note(i int, group int32) (grown int) {
 		k.places[at+1+j] = uint64(k.columns[j].numbers[i])
 	}
 	return grown
+}
+
+// noteDirect is note for direct; false: the row has no place there, or there would be few others.
+func (k *known) noteDirect(i int, group int32) (grown int, ok bool) {
+	const dense, least = 16, 64
+	at, n := k.slot(i), len(k.direct)
+	if at > maxDirect || at >= uint64(max(n, least, dense*int(group))) {
+		return 0, false
+	}
+	if at >= uint64(n) {
+		before := cap(k.direct)
+		k.direct = slices.Grow(k.direct, int(at)+1-n)
+		k.direct = k.direct[:cap(k.direct)]
+		clear(k.direct[n:])
+		grown = 4 * (cap(k.direct) - before)
+	}
+	k.direct[at] = group + 1
+	return grown, true
 }
 
 // resize makes 1<<log places. It returns by how much k has grown.
@@ -339,7 +430,7 @@ func (k *known) resize(log int) (grown int) {
 // clear leaves no group known.
 func (k *known) clear() {
 	clear(k.places)
-	k.used = 0
+	k.used, k.direct = 0, k.direct[:0]
 }
 
 // forget is for other groups, and for steps that are longer.
@@ -352,8 +443,8 @@ func (k *known) forget() {
 func (k *known) reset() {
 	const few = 10
 	k.forget()
-	if 64-k.shift > few {
-		k.places = nil
+	if 64-k.shift > few || cap(k.direct) > 1<<few {
+		k.places, k.direct = nil, nil
 	}
 }
 

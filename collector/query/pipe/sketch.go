@@ -32,8 +32,9 @@ type quantile struct {
 	p       float64
 	short   bool // of memory: maxExact, not maxNumbers
 	n       int64
-	values  []float64
-	buckets map[bucket]int64 // nil: values has all
+	full    [][]float64      // pieces of the numbers, which are not copied when there are more
+	values  []float64        // the last piece
+	buckets map[bucket]int64 // nil: full and values have all
 }
 
 // bucket is the ratio's power at the upper end of the bucket.
@@ -92,14 +93,40 @@ func (q *quantile) addFloat(f float64) int {
 	if q.buckets != nil {
 		return q.addBucket(bucketOf(f), 1)
 	}
-	before := cap(q.values)
+	grown := 0
+	if len(q.values) == cap(q.values) {
+		grown = q.room()
+	}
 	q.values = append(q.values, f)
-	return 8*(cap(q.values)-before) + q.check()
+	return grown + q.check()
+}
+
+// room makes room for more numbers.
+func (q *quantile) room() (grown int) {
+	const least, most = 8, 1024
+	n := min(max(least, 2*cap(q.values)), most)
+	if len(q.values) > 0 {
+		q.full = append(q.full, q.values)
+	}
+	q.values = make([]float64, 0, n)
+	return pieceBytes + 8*n
+}
+
+const pieceBytes = 24 // of a slice
+
+// held is what the numbers take.
+func (q *quantile) held() (n int) {
+	for _, piece := range append(q.full, q.values) {
+		if cap(piece) > 0 {
+			n += pieceBytes + 8*cap(piece)
+		}
+	}
+	return n
 }
 
 // check begins to estimate if there are too many values.
 func (q *quantile) check() (grown int) {
-	if n := len(q.values); n > maxNumbers || q.short && n > maxExact {
+	if q.buckets == nil && (q.n > maxNumbers || q.short && q.n > maxExact) {
 		return q.useBuckets()
 	}
 	return 0
@@ -113,12 +140,14 @@ func (q *quantile) addBucket(b bucket, n int64) int {
 
 // useBuckets begins to estimate.
 func (q *quantile) useBuckets() (grown int) {
-	grown = -8 * cap(q.values)
+	grown = -q.held()
 	q.buckets = make(map[bucket]int64)
-	for _, f := range q.values {
-		grown += q.addBucket(bucketOf(f), 1)
+	for _, piece := range append(q.full, q.values) {
+		for _, f := range piece {
+			grown += q.addBucket(bucketOf(f), 1)
+		}
 	}
-	q.values = nil
+	q.full, q.values = nil, nil
 	return grown
 }
 
@@ -127,16 +156,18 @@ func (q *quantile) merge(other state) (grown int) {
 	if o.buckets != nil && q.buckets == nil {
 		grown = q.useBuckets()
 	}
-	if n := len(o.values); q.buckets == nil && n > 0 {
-		before := cap(q.values)
-		if q.n += int64(n); len(q.values) == 0 {
-			q.values, o.values = o.values, q.values
-		} else {
-			q.values = append(q.values, o.values...)
+	const few = 64
+	if q.buckets == nil && o.buckets == nil && o.n > few {
+		grown += o.held()
+		if len(q.values) > 0 {
+			q.full = append(q.full, q.values)
 		}
-		grown += 8*(cap(q.values)-before) + q.check()
-	} else {
-		for _, f := range o.values {
+		q.full, q.values, q.n = append(q.full, o.full...), o.values, q.n+o.n
+		*o = quantile{p: o.p, short: o.short}
+		return grown + q.check()
+	}
+	for _, piece := range append(o.full, o.values) {
+		for _, f := range piece {
 			grown += q.addFloat(f)
 		}
 	}
@@ -166,6 +197,9 @@ func (q *quantile) value(buf []byte) Value {
 	}
 	rank := max(1, int64(math.Ceil(q.p*float64(q.n)-1e-9))) // from 1; 0.07*100 is above 7
 	if q.buckets == nil {
+		if len(q.full) > 0 {
+			q.full, q.values = nil, slices.Concat(append(q.full, q.values)...)
+		}
 		return numberOf(buf, nth(q.values, int(rank-1)))
 	}
 	var last bucket

@@ -37,6 +37,47 @@ func Steps(first, last int64, step time.Duration) int64 {
 	return (startOf(last, step)-startOf(first, step))/int64(step/time.Second) + 1
 }
 
+// StepOf returns the second at which the step begins that two times are in, in nanoseconds since 1970;
+// false: they are in two, or it is not of whole seconds.
+func StepOf(first, last int64, step time.Duration) (sec int64, ok bool) {
+	if step < time.Second {
+		return 0, false
+	}
+	sec = startOf(time.Unix(0, first).Unix(), step)
+	return sec, sec == startOf(time.Unix(0, last).Unix(), step)
+}
+
+// Steps tells of each of Table.Cells the only thing that a run looks at: in which step of time a value is;
+// 0: it looks at the values. It is nil unless the pipeline begins with stats.
+func (p *Pipeline) Steps(cells int) []time.Duration {
+	s, ok := p.Stages[0].(*Stats)
+	if !ok {
+		return nil
+	}
+	list := make([]time.Duration, cells)
+	used := make([]bool, cells)
+	use := func(f *Field, step time.Duration) {
+		if f == nil || !f.inTable() {
+			return
+		}
+		if used[f.Cells] && list[f.Cells] != step {
+			step = 0
+		}
+		used[f.Cells], list[f.Cells] = true, step
+	}
+	for i := range s.Groups {
+		step := s.Groups[i].Step
+		if s.Groups[i].Most > 0 {
+			step = 0
+		}
+		use(&s.Groups[i].Field, step)
+	}
+	for i := range s.Calls {
+		use(s.Calls[i].Field, 0)
+	}
+	return list
+}
+
 // startOf returns the second at which the step begins that sec is in.
 func startOf(sec int64, step time.Duration) int64 {
 	const monday = 4 * 24 * 60 * 60 // 1970 began on a Thursday

@@ -78,14 +78,20 @@ func (v Value) rank(number bool) Kind {
 	return v.Kind
 }
 
-// compareLevels is compare for the values of a field that is a level.
+// compareLevels is compare for the values of a field that is a level. Values that are none come after
+// levels.
 func compareLevels(a, b Value) int {
 	x, xOK := levels.Parse(a.Text)
 	y, yOK := levels.Parse(b.Text)
-	if !xOK || !yOK {
-		return compare(a, b)
+	switch {
+	case xOK && yOK:
+		return cmp.Compare(x, y)
+	case xOK:
+		return -1
+	case yOK:
+		return 1
 	}
-	return cmp.Compare(x, y)
+	return compare(a, b)
 }
 
 // AppendJSON appends v, which is not Absent.
