@@ -72,7 +72,7 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	route("/healthz", readOnly(http.HandlerFunc(c.serveHealth)))
 	route("/readyz", readOnly(http.HandlerFunc(c.serveReady)))
 	index := http.Handler(http.HandlerFunc(c.serveIndex))
-	if c.servesPage() {
+	if c.ServesPage() {
 		for path, file := range ui.Files() {
 			if path == ui.Prefix {
 				path += "{$}" // and nothing below it, which /{index}/_bulk may be
@@ -87,9 +87,9 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	return elastic.Documents(mux)
 }
 
-// servesPage reports whether there is a page for people: unless the configuration decides, where it
+// ServesPage reports whether there is a page for people, at /ui/: unless the configuration decides, where it
 // shows nothing to others.
-func (c *Collector) servesPage() bool {
+func (c *Collector) ServesPage() bool {
 	if c.config.UI.Serve == config.Auto {
 		return c.config.Access.Tokens != "" || !reachable(c.Addr())
 	}

@@ -245,6 +245,9 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 	}
 	fmt.Fprintf(&b, "rollway %s is running; Ctrl-C stops it.\n\n", collector.Version())
 	row("HTTP", "%s%s", base, onAll(col.Addr()))
+	if col.ServesPage() {
+		row("page", "%s/ui/", base)
+	}
 	if a := col.TCPAddr(); a != nil {
 		row("TCP", "%s%s, one JSON object per line", dialable(a), onAll(a))
 	}
