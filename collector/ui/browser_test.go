@@ -13,8 +13,8 @@ import (
 // TestPage walks through the page in Chromium, as a person would.
 func TestPage(t *testing.T) {
 	browser := uitest.Start(t)
-	at := started(t)
-	send(t, at, story(time.Now())...)
+	at := started(t, rules(t, probes))
+	send(t, at, append(story(time.Now()), "no event")...)
 	for _, tt := range []struct {
 		name string
 		walk func(t *testing.T, tab *uitest.Tab, at string)
@@ -24,7 +24,7 @@ func TestPage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.walk(t, open(t, browser, at+"/ui/"), at) })
 	}
-	for name, walk := range map[string]func(t *testing.T, browser *uitest.Browser){"Live": walkLive, "Hostile": walkHostile, "Empty": walkEmpty} {
+	for name, walk := range map[string]func(t *testing.T, browser *uitest.Browser){"Live": walkLive, "Errors": walkErrors, "Pipeline": walkPipeline, "Why": walkWhy, "Hostile": walkHostile, "Empty": walkEmpty} {
 		t.Run(name, func(t *testing.T) { walk(t, browser) })
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rollway/rollway/collector/ui/uitest"
 	"github.com/rollway/rollway/internal/testkit"
@@ -24,6 +23,12 @@ var looks = []struct{ name, hash, drawn string }{
 	{"lines", "#/stats?q=took_ms%3D*+%7C+stats+quantile(0.5,+took_ms)+as+p50,+quantile(0.99,+took_ms)+as+p99+by+time(auto)&as=line", `document.querySelector('.chart canvas')`},
 	{"bars", "#/stats?q=%7C+top+10+path,+level", `document.querySelector('.bars')`},
 	{"patterns", "#/stats?tab=patterns&since=20m", `document.querySelectorAll('.pattern-rows tr').length > 4 && !document.querySelector('.patterns.loading')`},
+	{"errors", "#/errors", `document.querySelector('.spark path') && document.querySelectorAll('.error-rows tbody tr').length > 0`},
+	{"error", "#/errors", `document.querySelector('.error-rows tbody button') && (document.querySelector('.event .stack') || void document.querySelector('.error-rows tbody button').click())`},
+	{"pipeline", "#/pipeline", `document.querySelector('.flow .stage') && /\d\/s/.test(document.querySelector('.stage-figure').innerText)`},
+	{"clients", "#/pipeline?tab=clients", `document.querySelector('.rows tbody tr')`},
+	{"letters", "#/pipeline?tab=letters", `document.querySelector('.letters li')`},
+	{"why", "#/why?event=%7B%22msg%22%3A%22paid%22%2C%22user%22%3A%7B%22email%22%3A%22a%40b.c%22%7D%7D", `document.querySelector('.why-event') || void document.querySelector('.why-ask .primary').click()`},
 	{"mistake", "#/search?q=level%3E%3Dloud", `document.querySelector('#q-error')`},
 	{"help", "#/search", `document.querySelector('.row') && (document.querySelector('dialog[open]') || void document.querySelector('[aria-label=Keys]').click())`},
 	{"range", "#/search", `document.querySelector('.row') && (document.querySelector('.range-popup') || void document.querySelector('#range').click())`},
@@ -65,7 +70,7 @@ func walkAxe(t *testing.T, tab *uitest.Tab, at string) {
 
 const axeVersion = "4.14.1"
 
-// TestScreenshots leaves pictures, to be looked at and for documentation.
+// TestScreenshots leaves pictures, for people to see and for documentation.
 func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
 		t.Skip("left to a run with -screenshots DIR")
@@ -73,8 +78,8 @@ func TestScreenshots(t *testing.T) {
 	testkit.OK(t, os.MkdirAll(*screenshots, 0o755))
 	at := os.Getenv("ROLLWAY_URL") // a collector with other lines
 	if at == "" {
-		at = started(t)
-		send(t, at, story(time.Now())...)
+		at = started(t, rules(t, probes))
+		send(t, at, append(withOldError(), "no event")...)
 	}
 	tab := open(t, uitest.Start(t), at+"/ui/")
 	for _, width := range []int{1440, 390} {

@@ -133,7 +133,10 @@ export function details(line, shown) {
 
 /** Bytes for people. @param {number} n */
 export function size(n) {
-  return n < 1024 ? `${n} B` : n < 1048576 ? `${(n / 1024).toFixed(1)} KiB` : `${(n / 1048576).toFixed(1)} MiB`
+  const units = ['KiB', 'MiB', 'GiB', 'TiB']
+  let unit = ''
+  while (n >= 1024 && units.length) [n, unit] = [n / 1024, units.shift() ?? '']
+  return unit ? `${n.toFixed(1)} ${unit}` : `${n} B`
 }
 
 /** A count for people. @param {number} n */

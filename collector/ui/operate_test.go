@@ -1,0 +1,119 @@
+package ui_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/ui/uitest"
+	"github.com/rollway/rollway/internal/testkit"
+)
+
+// withOldError is a story in which one more error has happened for days.
+func withOldError() []string {
+	lines := story(time.Now())
+	for _, age := range []time.Duration{72 * time.Hour, 48 * time.Hour, 30 * time.Minute, 5 * time.Minute} {
+		lines = append(lines, fmt.Sprintf(`{"time":%q,"level":"error","service":"mailer","msg":"cannot send","error":{"type":"SMTPError","message":"451 try again later"}}`, time.Now().Add(-age).UTC().Format(time.RFC3339)))
+	}
+	return lines
+}
+
+const probes = "- {name: probes, drop: {where: 'path=/healthz'}}\n"
+
+func rules(t *testing.T, list string) func(*config.Config) {
+	c, err := config.Parse("rollway.yaml", []byte("rules:\n"+list))
+	testkit.OK(t, err)
+	return func(cfg *config.Config) { cfg.Enrich, cfg.Rules = c.Enrich, c.Rules }
+}
+
+// walkErrors: which errors there are, what is new, the newest with its stack, and its lines.
+func walkErrors(t *testing.T, browser *uitest.Browser) {
+	at := started(t)
+	send(t, at, withOldError()...)
+	tab := open(t, browser, at+"/ui/#/errors")
+	tab.Until(`document.querySelectorAll('.error-rows tbody tr').length === 2 && document.querySelector('.chip.new')`)
+	if text := tab.Text(".error-rows tbody tr"); !strings.Contains(text, "ReadTimeout") || !strings.Contains(text, "new") || !strings.Contains(text, "payment-api") || !strings.Contains(text, "2.4.1") {
+		t.Errorf("the first error is %q", text)
+	}
+	tab.Click(".choice button text=New since yesterday")
+	tab.Until(`document.querySelectorAll('.error-rows tbody tr').length === 1`)
+	tab.Key("j")
+	tab.Until(`document.querySelector('.event .stack')?.innerText.includes('charge.py')`)
+	tab.Key("Escape")
+	tab.Until(`!document.querySelector('.event')`)
+	tab.Key("j", "Enter")
+	tab.Until(`location.hash.startsWith('#/search') && document.querySelectorAll('.row').length > 3 && [...document.querySelectorAll('.row')].every((e) => e.innerText.includes('failed to charge'))`)
+	if _, params := hash(tab); !strings.HasPrefix(params.Get("q"), "error.fingerprint=") {
+		t.Errorf("the lines are those of %q", params.Get("q"))
+	}
+}
+
+// walkPipeline: rates while lines come, the ledger, who is turned away, and dead letters that are
+// sent again.
+func walkPipeline(t *testing.T, browser *uitest.Browser) {
+	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
+	testkit.OK(t, os.WriteFile(tokens, []byte("- {name: ops, secret: ops-0123456789abcdef, may: [read, operate]}\n- {name: w, secret: writer-0123456789, tenant: shop}\n"), 0o600))
+	cfg := func(c *config.Config) { c.Access.Tokens, c.Limits.MaxDepth = tokens, 3 }
+	at := started(t, rules(t, probes), cfg)
+	post := func(secret, body string) {
+		t.Helper()
+		req, err := http.NewRequest(http.MethodPost, at+"/api/logs", strings.NewReader(body))
+		testkit.OK(t, err)
+		req.Header.Set("Authorization", "Bearer "+secret)
+		resp, err := http.DefaultClient.Do(req)
+		testkit.OK(t, err)
+		resp.Body.Close()
+	}
+	post("writer-0123456789", `{"msg":"deep","a":{"b":{"c":{"d":"<script>alert(1)</script>"}}}}`)
+	post("writer-0123456789", `[{"msg":"x"},{"msg":"y","path":"/healthz"}]`)
+	post("wrong-0123456789", `{}`)
+	tab := open(t, browser, at+"/ui/#/pipeline")
+	tab.Until(`document.querySelector('dialog.login[open] input')`)
+	tab.Type("ops-0123456789abcdef")
+	tab.Key("Enter")
+	tab.Until(`document.querySelector('.flow .stage') && document.querySelector('.good')?.innerText === 'Every event is accounted for'`)
+	for _, want := range []string{"/api/logs", "probes drop", "too deep", "unauthorized", "There are no sinks."} {
+		if text := tab.Text(".flow"); !strings.Contains(text, want) && !strings.Contains(strings.ReplaceAll(text, "_", " "), want) {
+			t.Errorf("%q is not in %q", want, text)
+		}
+	}
+	tab.Eval(`setInterval(() => fetch('/ui/session'), 100000)`, nil)
+	tab.Until(`/\d\/s/.test(document.querySelector('.stage-figure').innerText)`)
+	tab.Click(".choice button text=Clients")
+	tab.Click(".choice button text=Who is turned away")
+	tab.Until(`document.querySelector('.rows tbody')?.innerText.includes('the token is not known here')`)
+	tab.Click(".choice button text=Dead letters")
+	tab.Until(`document.querySelector('.letter .raw')?.innerText.includes('<script>')`)
+	tab.Click(".letters input")
+	tab.Click("button text=Send 1 again")
+	tab.Until(`document.querySelector('.letter .bad')?.innerText.includes('rejected again: too_deep')`)
+	tab.Click(".letter button text=Why?")
+	tab.Until(`location.hash.startsWith('#/why') && document.querySelector('#why-event').value.includes('deep')`)
+	tab.Click("button text=Explain")
+	tab.Until(`document.querySelector('.why-answer .notice')?.innerText.includes('too_deep')`)
+	tab.Eval(`fetch('/ui/session', {method: 'DELETE'})`, nil)
+	tab.Key("p")
+	tab.Until(`document.querySelector('dialog.login[open] input')`)
+}
+
+// walkWhy: each rule's decision, and the line.
+func walkWhy(t *testing.T, browser *uitest.Browser) {
+	at := started(t, rules(t, probes+"- {name: mask, redact: {key: user.email}}\n"))
+	tab := open(t, browser, at+"/ui/#/why")
+	tab.Click("#why-event")
+	tab.Type(`{"msg":"paid","user":{"email":"a@b.c"}}`)
+	tab.Click("button text=Explain")
+	tab.Until(`document.querySelector('.why-event h2')?.innerText === 'stored'`)
+	if text := tab.Text(".did-changed:not(:first-child)"); !strings.Contains(text, "mask redact") || !strings.Contains(text, "attrs.user.email a@b.c [REDACTED]") {
+		t.Errorf("the rule says %q", text)
+	}
+	tab.Eval(`location.hash = '#/why?event=' + encodeURIComponent('{"msg":"x","path":"/healthz"}')`, nil)
+	tab.Reload()
+	tab.Click("button text=Explain")
+	tab.Until(`document.querySelector('.why-event h2')?.innerText === 'not stored, by the rule probes'`)
+}
