@@ -220,7 +220,13 @@ func walkNarrow(t *testing.T, tab *uitest.Tab, at string) {
 }
 
 func walkEmpty(t *testing.T, browser *uitest.Browser) {
-	tab := open(t, browser, started(t)+"/ui/")
+	at := started(t)
+	tab := open(t, browser, at+"/ui/")
 	tab.Click(".empty button text=All time")
 	tab.Until(`document.querySelector('.empty code')?.innerText.includes('curl')`)
+	// Who looks in the wrong time is told where the lines are.
+	send(t, at, `{"time":"2015-07-29T17:41:44Z","msg":"an old line"}`)
+	tab.Go(at + "/ui/#/search?since=15m")
+	tab.Click(".empty p button text=2015-07-29")
+	tab.Until(`document.querySelector('.row-msg')?.innerText === 'an old line'`)
 }

@@ -37,7 +37,7 @@ export function Patterns({ tabs, q, filter, range, state, setState, go, onError 
           <td class=${'sev-' + severityOf(r.level ?? '')}>${r.level}</td>
           <td class="pattern-text" title=${head(r.example ?? '', 500)}>${fresh.has(r.pattern) && html`<span class="chip new">new</span> `}<bdi>${marked(head(r.pattern, 600))}</bdi></td>
           <td class="dim nowrap">${ago(Date.parse(r.first), now)}</td><td class="dim nowrap">${ago(Date.parse(r.last), now)}</td>
-          <td class="nowrap"><button type="button" class="quiet" onClick=${() => go({ view: 'search', q: toggleTerm(filter, only, not), state: {} }, false)}>Lines<${Icon} name="right" /></button>
+          <td class="nowrap"><button type="button" class="quiet to-lines" aria-label="Lines of this pattern" onClick=${() => go({ view: 'search', q: toggleTerm(filter, only, not), state: {} }, false)}><span>Lines</span><${Icon} name="right" /></button>
             <${IconButton} icon="plus" label="Only this pattern" pressed=${hasTerm(q, only)} onClick=${() => go({ q: toggleTerm(q, only, not), state }, false)} />
             <${IconButton} icon="minus" label="Leave out this pattern" pressed=${hasTerm(q, not)} onClick=${() => go({ q: toggleTerm(q, not, only), state }, false)} /></td></tr>`
       })}</tbody></table></div>`}

@@ -97,7 +97,7 @@ export function rangeLabel(since, until, utc) {
 
 /** 3 min @param {number} ms */
 export function lasting(ms) {
-  for (const [name, unit] of /** @type {[string, number][]} */ ([['d', 864e5], ['h', 36e5], ['min', 6e4], ['s', 1e3]])) {
+  for (const [name, unit] of /** @type {[string, number][]} */ ([['years', 31557600e3], ['d', 864e5], ['h', 36e5], ['min', 6e4], ['s', 1e3]])) {
     if (Math.abs(ms) >= unit) return `${Math.round(ms / unit * 10) / 10} ${name}`.replace(/(\d\d)\.\d/, '$1')
   }
   return `${Math.round(ms)} ms`

@@ -6,10 +6,10 @@ import { ApiError, lines as ask } from '../lib/api.js'
 import { Histogram } from '../lib/chart.js'
 import { EventPanel } from '../lib/event.js'
 import { Facets } from '../lib/facets.js'
-import { count, parseOffsetLine } from '../lib/line.js'
+import { count, parseLine, parseOffsetLine } from '../lib/line.js'
 import { zoomOut } from '../lib/rangepicker.js'
 import { Row } from '../lib/row.js'
-import { iso, justAfter } from '../lib/time.js'
+import { ago, iso, justAfter, stamp } from '../lib/time.js'
 import { Failure, Icon, useFigures, useKeys } from '../lib/ui.js'
 import { VirtualList } from '../lib/vlist.js'
 
@@ -140,13 +140,28 @@ function useOpened(offset, lines) {
   return here ?? (offset !== undefined && String(fetched?.offset) === offset ? fetched : null)
 }
 
+/** The newest line of all time that matches. @param {string} filter @param {boolean} wanted @returns {Line | null} */
+function useNewestAnywhere(filter, wanted) {
+  const [line, set] = useState(/** @type {Line | null} */ (null))
+  useEffect(() => {
+    set(null)
+    if (!wanted) return
+    const control = new AbortController()
+    ask('/api/query', { q: filter, last: 1, order: 'time' }, { signal: control.signal, onLine: (row) => set(parseLine(row)) }).catch(() => {})
+    return () => control.abort()
+  }, [filter, wanted])
+  return line
+}
+
 /** What to do where nothing is found. @param {import('../types.js').ViewProps & {loading: boolean, hint: string}} props */
-function Nothing({ loading, hint, filter, range, state, go }) {
+function Nothing({ loading, hint, filter, range, state, go, utc }) {
+  const newest = useNewestAnywhere(filter, !loading && range.since !== 'all')
   if (loading) return html`<div class="empty" role="status">searching …</div>`
   const wider = [['1d', 'Last 24 hours'], ['7d', 'Last 7 days'], ['all', 'All time']].filter(([since]) => since !== range.since)
   return html`<div class="empty">
     <p><b>No line ${filter ? 'matches' : 'is here'} in this time.</b></p>
     ${hint && html`<p>${hint}</p>`}
+    ${newest && html`<p>The newest one is of <button type="button" onClick=${() => go({ since: iso(newest.ms - 36e5), until: iso(newest.ms + 1000), state }, false)}>${stamp(newest.ms, utc)}</button> ${ago(newest.ms, Date.now())}.</p>`}
     <p class="buttons">${wider.map(([since = '', name]) => html`<button type="button" key=${since} onClick=${() => go({ since, until: '', state }, false)}>${name}</button>`)}
       ${filter && html`<button type="button" onClick=${() => go({ q: '', state }, false)}>Without the expression</button>`}</p>
     ${!filter && range.since === 'all' && html`<p class="dim">Send a first line: <code>${`curl -d '{"level":"info","msg":"hello"}' ${location.origin}/api/logs`}</code></p>`}
