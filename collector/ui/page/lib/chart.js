@@ -118,7 +118,7 @@ function options(uPlot, width, drawn, latest, setAt) {
   const bars = kind === 'line' ? undefined : uPlot.paths.bars({ size: [0.92, 80, 1], align: 1 })
   const axis = { stroke: dim, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '11px system-ui, sans-serif' }
   return {
-    width, height, padding: [6, 12, 0, 0],
+    width, height, padding: [6, 20, 0, 0],
     legend: { show: false },
     tzDate: (/** @type {number} */ ts) => utc ? uPlot.tzDate(new Date(ts * 1000), 'UTC') : new Date(ts * 1000),
     scales: {
@@ -156,6 +156,8 @@ function options(uPlot, width, drawn, latest, setAt) {
 /** A time of the axis, with the day where it begins. @param {number} t seconds @param {number} step @param {boolean} day whether it is shown anyway @param {boolean} utc */
 function tick(t, step, day, utc) {
   const when = stamp(t * 1000, utc), date = when.slice(5, 10), clock = when.slice(11, step < 60 ? 19 : 16)
+  if (step >= 25920e3) return when.slice(0, 4)
+  if (step >= 2419200) return when.slice(0, 7)
   if (step < 1) return when.slice(17)
   return step >= 86400 || clock === '00:00' ? date : day ? `${date} ${clock}` : clock
 }

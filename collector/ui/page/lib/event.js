@@ -4,7 +4,7 @@
 import { html, useState, useEffect, useMemo } from './html.js'
 import { lines as ask } from './api.js'
 import { hasTerm, quote, term, toggleValue } from './expr.js'
-import { fieldOf, fieldsOf, head, parseOffsetLine, size, text, visible } from './line.js'
+import { fieldOf, fieldsOf, head, levelName, parseOffsetLine, size, text, visible } from './line.js'
 import { ago, iso, lasting, stamp } from './time.js'
 import { Choice, copy, Failure, Icon, IconButton } from './ui.js'
 
@@ -36,7 +36,7 @@ export function EventPanel(props) {
   const service = fieldOf(line, 'service')
   return html`<section class="event" aria-label="Line" key=${line.offset}>
     <header class="event-head">
-      <span class=${`badge sev-${line.severity}`}>${line.level || 'no level'}</span>
+      <span class=${`badge sev-${line.severity}`}>${levelName(line.level) || 'no level'}</span>
       ${service !== undefined && html`<b>${head(text(service), 60)}</b>`}
       <span class="grow"></span>
       <${IconButton} icon="copy" label="Copy the line" onClick=${() => copy(line.raw, 'The line is copied')} />
@@ -156,7 +156,7 @@ function Lines({ lines, current, utc, loading, onOpen, since }) {
   return html`<ol class="lines">${lines.map((l) => html`<li key=${l.offset}>
     <button type="button" class=${`line-button sev-${l.severity}`} aria-current=${l.offset === current ? 'true' : undefined} onClick=${() => onOpen(l)}>
       <span class="row-time">${since === undefined ? stamp(l.ms, utc).slice(11) : '+' + lasting(l.ms - since)}</span>
-      <span class="row-level">${l.level}</span>
+      <span class="row-level">${levelName(l.level)}</span>
       ${since !== undefined && html`<span class="row-field">${head(text(fieldOf(l, 'service') ?? ''), 40)}</span>`}
       <span class="row-text"><bdi>${head(l.msg, 300)}</bdi></span></button></li>`)}</ol>`
 }

@@ -2,7 +2,7 @@
 
 import { html, useMemo, useState } from './html.js'
 import { hasTerm, term, toggleValue } from './expr.js'
-import { count, fieldsOf, head, short, text } from './line.js'
+import { count, fieldsOf, head, levelName, severityOf, short, text } from './line.js'
 import { Icon, IconButton, messageOf, useFigures } from './ui.js'
 
 /** @typedef {import('../types.js').Line} Line */
@@ -78,10 +78,10 @@ function FacetBox({ facet, q, setQ, column, toggleColumn, remove }) {
       ${remove && html`<${IconButton} icon="close" label=${'Remove the facet ' + field} onClick=${remove} />`}</div>
     <ul>${shown.map(({ value, count: n }) => {
       const has = hasTerm(q, term(field, value)), hasNot = hasTerm(q, term(field, value, true))
-      const name = value === null ? 'without' : head(text(value), 120) || '""'
+      const name = value === null ? 'without' : head(field === 'level' ? levelName(text(value)) : text(value), 120) || '""'
       return html`<li key=${text(value)} class=${has ? 'included' : hasNot ? 'excluded' : ''}>
         <button type="button" class="facet-value" aria-pressed=${has} title=${`${name}: ${count(n)} lines. Click for these alone`} onClick=${() => setQ(toggleValue(q, field, value))}>
-          <span class=${field === 'level' ? 'facet-bar bar-' + String(value).toLowerCase() : 'facet-bar'} style=${{ width: value === null ? '0' : 100 * n / top + '%' }}></span>
+          <span class=${field === 'level' ? 'facet-bar bar-' + severityOf(text(value)) : 'facet-bar'} style=${{ width: value === null ? '0' : 100 * n / top + '%' }}></span>
           <bdi class=${value === null ? 'dim' : ''}>${name}</bdi><span class="facet-count">${short(n)}</span></button>
         <${IconButton} icon="minus" label=${`Leave out ${head(field, 60)} ${name}`} pressed=${hasNot} onClick=${() => setQ(toggleValue(q, field, value, true))} />
       </li>`

@@ -39,6 +39,9 @@ export function severityOf(level) {
   return severities.includes(base) ? base : 'none'
 }
 
+/** A level as it is shown: INFO+2 has a name. @param {string} level */
+export const levelName = (level) => level.toUpperCase() === 'INFO+2' ? 'NOTICE' : level
+
 /** @param {string} raw @param {number} [offset] @returns {Line} */
 export function parseLine(raw, offset = -1) {
   /** @type {Record<string, any>} */

@@ -3,7 +3,7 @@
 import { html, useState } from './html.js'
 import { ApiError } from './api.js'
 import { hasTerm, patternTerm, toggleTerm } from './expr.js'
-import { count, head, severityOf } from './line.js'
+import { count, head, levelName, severityOf } from './line.js'
 import { ago, iso } from './time.js'
 import { Choice, Failure, Icon, IconButton, useFigures } from './ui.js'
 
@@ -34,14 +34,14 @@ export function Patterns({ tabs, q, filter, range, state, setState, go, onError 
         const only = patternTerm(r.pattern), not = patternTerm(r.pattern, true)
         return html`<tr key=${r.pattern} class=${hasTerm(q, only) ? 'included' : ''}>
           <td class="number pattern-count"><span class="facet-bar" style=${{ width: 100 * r.count / top + '%' }}></span><span>${count(r.count)}</span></td>
-          <td class=${'sev-' + severityOf(r.level ?? '')}>${r.level}</td>
+          <td class=${'sev-' + severityOf(r.level ?? '')}>${levelName(r.level ?? '')}</td>
           <td class="pattern-text" title=${head(r.example ?? '', 500)}>${fresh.has(r.pattern) && html`<span class="chip new">new</span> `}<bdi>${marked(head(r.pattern, 600))}</bdi></td>
           <td class="dim nowrap">${ago(Date.parse(r.first), now)}</td><td class="dim nowrap">${ago(Date.parse(r.last), now)}</td>
           <td class="nowrap"><button type="button" class="quiet to-lines" aria-label="Lines of this pattern" onClick=${() => go({ view: 'search', q: toggleTerm(filter, only, not), state: {} }, false)}><span>Lines</span><${Icon} name="right" /></button>
             <${IconButton} icon="plus" label="Only this pattern" pressed=${hasTerm(q, only)} onClick=${() => go({ q: toggleTerm(q, only, not), state }, false)} />
             <${IconButton} icon="minus" label="Leave out this pattern" pressed=${hasTerm(q, not)} onClick=${() => go({ q: toggleTerm(q, not, only), state }, false)} /></td></tr>`
-      })}</tbody></table></div>`}
-    ${rows.length >= limit && limit < 1000 && html`<p><button type="button" onClick=${() => setLimit(limit * 4)}>More patterns</button></p>`}
+      })}</tbody></table>
+      ${rows.length >= limit && limit < 1000 && html`<p><button type="button" onClick=${() => setLimit(limit * 4)}>More patterns</button></p>`}</div>`}
   </div>`
 }
 

@@ -1,9 +1,10 @@
 // A line as a row of a list.
 
 import { html } from './html.js'
-import { details, fieldOf, head, text } from './line.js'
+import { details, fieldOf, head, levelName, text } from './line.js'
 import { stamp } from './time.js'
 
+const thisYear = String(new Date().getFullYear())
 const clipped = 1000, wrapped = 4000 // characters of a message in a row
 
 /**
@@ -21,8 +22,8 @@ export function Row({ line, index, columns, wrap, utc, selected, open, onOpen, d
   const shownDetails = details(line, shown)
   return html`<div key=${line.offset} id=${'row-' + index} role="option" aria-selected=${open}
       class=${`row sev-${line.severity}${selected ? ' selected' : ''}${open ? ' open' : ''}${wrap ? ' wrap' : ''}`} onClick=${() => onOpen(index)}>
-    <span class="row-time">${date && html`<span class="row-date">${when.slice(5, 10)} </span>`}${when.slice(11)}</span>
-    <span class="row-level">${line.level}</span>
+    <span class="row-time">${date && html`<span class="row-date">${when.slice(when.startsWith(thisYear) ? 5 : 0, 10)} </span>`}${when.slice(11)}</span>
+    <span class="row-level">${levelName(line.level)}</span>
     ${columns.map((name) => html`<span class="row-field" key=${name}><bdi>${head(text(fieldOf(line, name) ?? ''), 200)}</bdi></span>`)}
     <span class="row-text"><bdi class="row-msg">${message}</bdi>${shownDetails.map(([name, value]) => html` <span class="row-detail"><span class="row-key">${name}=</span><bdi>${value}</bdi></span>`)}</span>
   </div>`
