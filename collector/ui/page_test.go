@@ -33,20 +33,37 @@ func TestVendored(t *testing.T) {
 	}
 }
 
-// TestFirstLoad bounds what a browser loads, packed. All modules are loaded at first.
+// loads finds what a file of the page loads at once: modules that are imported, and what
+// the document names.
+var loads = regexp.MustCompile(`(?m)(?:^(?:import|export) .*from '|<script src="|<link rel="\w+" href=")([^'"]+)`)
+
+// TestFirstLoad bounds what a browser loads before it shows something, packed.
 func TestFirstLoad(t *testing.T) {
-	size := 0
-	for name, file := range ui.Files() {
-		if name != ui.Prefix { // which is index.html again
-			r, w := httptest.NewRequest("GET", name, nil), httptest.NewRecorder()
-			r.Header.Set("Accept-Encoding", "gzip")
-			file.ServeHTTP(w, r)
-			size += w.Body.Len()
+	size, seen := 0, map[string]bool{}
+	var load func(name string)
+	load = func(name string) {
+		file := ui.Files()[name]
+		if file == nil {
+			t.Errorf("there is no %s", name)
+			return
+		}
+		r, w := httptest.NewRequest("GET", name, nil), httptest.NewRecorder()
+		r.Header.Set("Accept-Encoding", "gzip")
+		file.ServeHTTP(w, r)
+		size += w.Body.Len()
+		text, err := os.ReadFile("page/" + strings.TrimPrefix(name, ui.Prefix))
+		testkit.OK(t, err)
+		for _, found := range loads.FindAllSubmatch(text, -1) {
+			if next := path.Join(path.Dir(name), string(found[1])); !seen[next] && !strings.HasPrefix(name, ui.Prefix+"vendor/") {
+				seen[next] = true
+				load(next)
+			}
 		}
 	}
-	t.Logf("%d bytes", size)
-	if size > 100_000 {
-		t.Errorf("the page is %d bytes, packed; want 100,000 at most", size)
+	load(ui.Prefix + "index.html")
+	t.Logf("%d files with %d bytes", len(seen)+1, size)
+	if size > 100_000 || len(seen) < 20 {
+		t.Errorf("the page is %d bytes in %d files, packed; want 100,000 at most", size, len(seen))
 	}
 }
 

@@ -148,5 +148,4 @@ function Pipeline(props) {
   </div>`
 }
 
-/** @type {import('../types.js').View} */
-export const view = { id: 'pipeline', title: 'Pipeline', key: 'p', Component: Pipeline }
+export { Pipeline as Component }

@@ -159,5 +159,4 @@ function csv({ columns, rows }) {
   return [columns, ...rows].map((row) => row.map(quoted).join(',')).join('\r\n') + '\r\n'
 }
 
-/** @type {import('../types.js').View} */
-export const view = { id: 'stats', title: 'Stats', key: 't', query: 'pipes', range: true, Component: Stats }
+export { Stats as Component }

@@ -99,5 +99,4 @@ function Why({ state, setState }) {
   </div>`
 }
 
-/** @type {import('../types.js').View} */
-export const view = { id: 'why', title: 'Why', key: 'w', Component: Why }
+export { Why as Component }
