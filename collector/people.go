@@ -131,9 +131,9 @@ type session struct {
 }
 
 func (c *Collector) tellSession(w http.ResponseWriter, r *http.Request) {
-	s := session{Tokens: c.state.Load().tokens != nil, Rights: []string{}, Version: Version()}
+	s := session{Tokens: c.state.Load().tokens != nil, Rights: []string{}}
 	if who, err := c.caller(r, access.All); err == nil {
-		s.Authenticated, s.User, s.Proxied = true, who.user, who.user != "" && who.ends == nil
+		s.Authenticated, s.Version, s.User, s.Proxied = true, Version(), who.user, who.user != "" && who.ends == nil
 		rights := access.All
 		if who.token != nil {
 			s.Tenant, rights = who.token.Tenant(), who.token.Rights

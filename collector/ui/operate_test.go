@@ -3,6 +3,8 @@ package ui_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,4 +118,61 @@ func walkWhy(t *testing.T, browser *uitest.Browser) {
 	tab.Reload()
 	tab.Click("button text=Explain")
 	tab.Until(`document.querySelector('.why-event h2')?.innerText === 'not stored, by the rule probes'`)
+}
+
+// attack is what a page of another port of the same host tries, for which browsers send the cookie:
+// to read, to have something done, to log the visitor out or in as somebody else, to frame the page.
+const attack = `<!doctype html><iframe name=f></iframe><iframe id=g src="$URL/ui/"></iframe>
+<form id=login target=f method=post action="$URL/ui/session"><input name=token value="eve-0123456789abcdef"></form>
+<form id=replay target=f method=post enctype=text/plain action="$URL/api/rejected/replay"><input name='{"ids":["x"],"' value='":1}'></form>
+<script>
+const all = { credentials: 'include' }, told = (p) => p.then((r) => r.type === 'opaque' ? 'sent' : 'read ' + r.status, () => 'refused')
+const tries = {
+  read: told(fetch('$URL/api/query?q=secret', all)), header: told(fetch('$URL/api/query', { ...all, headers: { 'Rollway-Page': '1' } })),
+  blind: told(fetch('$URL/api/query?q=secret', { ...all, mode: 'no-cors' })), logout: told(fetch('$URL/ui/session', { ...all, method: 'DELETE' })),
+  explain: told(fetch('$URL/api/explain-event', { ...all, method: 'POST', mode: 'no-cors', body: '{}' })),
+  tail: new Promise((done) => { const e = new EventSource('$URL/api/tail?from=0', { withCredentials: true }); e.onmessage = () => done('read'); e.onerror = () => { e.close(); done('refused') } }),
+  script: new Promise((done) => { const s = document.createElement('script'); s.src = '$URL/api/query'; s.onload = () => done('loaded'); s.onerror = () => done('refused'); document.head.append(s) }),
+  image: new Promise((done) => { const i = new Image(); i.src = '$URL/ui/icon.svg'; i.onload = () => done('loaded'); i.onerror = () => done('refused') }),
+}
+login.submit()
+setTimeout(() => replay.submit(), 300)
+Promise.all(Object.entries(tries).map(async ([k, p]) => k + ' ' + await p)).then((list) => setTimeout(() => { window.tried = list.sort() }, 600))
+</script>`
+
+// walkAttack has a real browser with a session open a page of another origin of the same site.
+func walkAttack(t *testing.T, browser *uitest.Browser) {
+	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
+	testkit.OK(t, os.WriteFile(tokens, []byte("- {name: ops, secret: ops-0123456789abcdef, may: [read, write, operate]}\n- {name: eve, secret: eve-0123456789abcdef, tenant: eve, may: read}\n"), 0o600))
+	at := started(t, func(c *config.Config) { c.Access.Tokens = tokens })
+	own := open(t, browser, at+"/ui/#/pipeline")
+	own.Until(`document.querySelector('dialog.login[open] input')`)
+	own.Type("ops-0123456789abcdef")
+	own.Key("Enter")
+	own.Until(`document.querySelector('.flow .stage')`)
+	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, strings.ReplaceAll(attack, "$URL", at))
+	}))
+	defer evil.Close()
+	tab := browser.Open(t, evil.URL)
+	tab.Until(`window.tried`)
+	var tried []string
+	tab.Eval(`window.tried`, &tried)
+	if got, want := strings.Join(tried, ", "), "blind sent, explain sent, header refused, image refused, logout refused, read refused, script refused, tail refused"; got != want {
+		t.Errorf("the other page: %s\nwant %s", got, want)
+	}
+	var who struct{ User string }
+	own.Eval(`fetch('/ui/session').then((r) => r.json())`, &who)
+	if who.User != "ops" {
+		t.Errorf("the visitor is now %q", who.User)
+	}
+	var lines string
+	own.Eval(`fetch('/api/query?q=' + encodeURIComponent('logger=audit')).then((r) => r.text())`, &lines)
+	if n := strings.Count(lines, "\n"); n != 1 || !strings.Contains(lines, "logged in") {
+		t.Errorf("the audit has\n%s", lines)
+	}
+	if u, err := url.Parse(at); err != nil || !strings.HasPrefix(evil.URL, u.Scheme+"://"+u.Hostname()) {
+		t.Errorf("%s and %s are not of one site", at, evil.URL)
+	}
 }
