@@ -101,6 +101,7 @@ func (c *Collector) explain(r *http.Request, as string, body []byte) *Explanatio
 	limits := c.receiveOptions().Limits
 	limits.MaxEvents = min(limits.MaxEvents, maxEvents)
 	e := explainer{answer: Explanation{As: as, Events: []ExplainedEvent{}, Rejected: []ExplainedRejection{}}, norm: normalize.New(limits), batch: new(normalize.Batch)}
+	e.terse = tenantOf(r) != "" // their names may tell of others
 	e.norm.Pause(turn.Yield)
 	e.norm.SetExtras(s.extrasOf(callerOf(r)))
 	e.norm.SetEnricher(s.program.Noting(e.note), s.client(r))
@@ -132,7 +133,8 @@ type explainer struct {
 	answer Explanation
 	norm   *normalize.Normalizer
 	batch  *normalize.Batch
-	size   int // bytes of lines in answer
+	size   int  // bytes of lines in answer
+	terse  bool // rules that have no effect are left out
 }
 
 // decode has the receiver read the body; known is false if there is none.
@@ -175,6 +177,9 @@ func (e *explainer) note(n enrich.Note) {
 	a := &e.answer
 	if n.Step == enrich.StepRead {
 		a.Events = append(a.Events, ExplainedEvent{})
+	}
+	if e.terse && n.Rule != "" && n.Did != enrich.Changed && n.Did != enrich.Dropped {
+		return
 	}
 	event := &a.Events[len(a.Events)-1]
 	step := ExplainedStep{Step: n.Step, Rule: n.Rule, Action: n.Action, Did: n.Did}

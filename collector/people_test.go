@@ -194,6 +194,8 @@ func TestReceiversKnowNoPersons(t *testing.T) {
 func TestRightsOfPersons(t *testing.T) {
 	cfg := withPeople(t)
 	writePeople(t, cfg, shopToken)
+	rules := withEnrichment(t, "rules: [{name: of-bank, drop: {where: 'msg=bank'}}, {name: of-all, remove: {key: secret}}]")
+	cfg.Rules = rules.Rules
 	r := run(t, cfg)
 	r.ask(t, http.DefaultClient, "POST", logsPath, secretOfAdmin, `{"msg":"of nobody"}`)
 	shop, ops, all := r.logIn(t, secretOfShop), r.logIn(t, secretOfOperator), r.logIn(t, secretOfAdmin)
@@ -213,10 +215,15 @@ func TestRightsOfPersons(t *testing.T) {
 		{ops, "GET", rejectedPath + "?tenant=bank", "", 403, "another tenant"},
 		{shop, "GET", "/api/ledger", "", 200, `{"tenant":"shop"`},
 		{shop, "POST", explainEventPath, `{"msg":"x"}`, 200, `"tenant":"shop"`},
+		{shop, "POST", explainEventPath, `{"msg":"x","secret":1}`, 200, `}}},{"rule":"of-all","action":"remove","did":"changed"`},
+		{all, "POST", explainEventPath, `{"msg":"x"}`, 200, `{"rule":"of-bank","action":"drop","did":"kept"}`},
 	} {
 		resp, body := r.send(t, c.method, c.path, c.body, c.who...)
 		if resp.StatusCode != c.code || c.want != "" && !strings.Contains(body, c.want) || c.want == "" && body != "" {
 			t.Errorf("%s %s: %d %s", c.method, c.path, resp.StatusCode, body)
+		}
+		if c.who[len(c.who)-1] == shop[len(shop)-1] && strings.Contains(body, "of-bank") {
+			t.Errorf("%s %s tells of others' rules: %s", c.method, c.path, body)
 		}
 	}
 	if code := r.status(t, "GET", "/api/query", "", append(shop, "Authorization", "Bearer "+writerSecret)...); code != 403 {
