@@ -5,8 +5,8 @@ import { parseLine, parseOffsetLine } from './line.js'
 
 /** @typedef {import('../types.js').Line} Line */
 
-const turn = 60 // milliseconds between the batches that are shown
-const pace = 1000, burst = 2000 // lines that are shown, a second and at once; of more, some are
+const turn = 50, slowTurn = 150 // milliseconds between the batches that are shown; slowTurn while there are too many
+const pace = 500, burst = 2000 // lines that are shown, a second and at once; of more, some are
 const before = 200 // lines that are shown at first
 
 /**
@@ -98,7 +98,7 @@ export class Tail {
     }
     if (!data || event !== 'message') return
     this.waiting.push({ id, data })
-    if (!this.timer) this.timer = setTimeout(() => this.#flush(), turn)
+    if (!this.timer) this.timer = setTimeout(() => this.#flush(), this.room < burst / 2 ? slowTurn : turn)
   }
 
   #flush() {
