@@ -8,7 +8,7 @@ import { Icon, IconButton, messageOf, useFigures } from './ui.js'
 /** @typedef {import('../types.js').Line} Line */
 /** @typedef {import('../types.js').Facet} Facet */
 
-const always = ['level', 'service'], never = new Set(['time', 'msg', 'trace_id', 'span_id', 'error.stack', 'error.message', 'level', 'service'])
+const always = ['level', 'service'], never = new Set(['time', 'msg', 'trace_id', 'span_id', 'error.stack', 'error.message', 'error.fingerprint', 'level', 'service'])
 const most = 12 // facets without asking
 
 /**
