@@ -11,7 +11,8 @@ import (
 
 const (
 	block  = 64
-	beyond = block + 8 // a block and what a word may read after it
+	beyond = block + 32 // a block and what words may read after it
+	evens  = 0x5555555555555555
 	sevens = 0x7f7f7f7f7f7f7f7f
 )
 
@@ -21,54 +22,76 @@ func gather(w uint64) uint64 { return w >> 7 * 0x0102040810204080 >> 56 }
 // zeros has the highest bit of each byte of w that is zero.
 func zeros(w uint64) uint64 { return ^(w&sevens + sevens | w | sevens) }
 
-// slashes returns where backslashes are in a block.
-func slashes(b *[block]byte) uint64 {
-	const c = ones * '\\'
-	return gather(zeros(word(b, 0)^c)) | gather(zeros(word(b, 8)^c))<<8 | gather(zeros(word(b, 16)^c))<<16 | gather(zeros(word(b, 24)^c))<<24 |
-		gather(zeros(word(b, 32)^c))<<32 | gather(zeros(word(b, 40)^c))<<40 | gather(zeros(word(b, 48)^c))<<48 | gather(zeros(word(b, 56)^c))<<56
+// where returns where the bytes c are in a block; cs is c eight times.
+func where(b *[block]byte, cs uint64) uint64 {
+	return gather(zeros(word(b, 0)^cs)) | gather(zeros(word(b, 8)^cs))<<8 | gather(zeros(word(b, 16)^cs))<<16 | gather(zeros(word(b, 24)^cs))<<24 |
+		gather(zeros(word(b, 32)^cs))<<32 | gather(zeros(word(b, 40)^cs))<<40 | gather(zeros(word(b, 48)^cs))<<48 | gather(zeros(word(b, 56)^cs))<<56
 }
 
-// stops returns where quotes and control characters are in a block.
-func stops(b *[block]byte) uint64 {
-	return gather(stop(word(b, 0))) | gather(stop(word(b, 8)))<<8 | gather(stop(word(b, 16)))<<16 | gather(stop(word(b, 24)))<<24 |
-		gather(stop(word(b, 32)))<<32 | gather(stop(word(b, 40)))<<40 | gather(stop(word(b, 48)))<<48 | gather(stop(word(b, 56)))<<56
+// controls returns where control characters are in a block.
+func controls(b *[block]byte) (m uint64) {
+	some := uint64(0) // a borrow may mark bytes after one that is marked, none without one
+	for n := 0; n < block; n += 8 {
+		w := word(b, n)
+		some |= (w - ones*' ') &^ w
+	}
+	if some&highs == 0 {
+		return 0
+	}
+	for n := 0; n < block; n += 8 {
+		w := word(b, n)
+		m |= gather(^(w&sevens+ones*(0x80-' ')|w)&highs) << n
+	}
+	return m
 }
 
 func word(b *[block]byte, n int) uint64 { return binary.LittleEndian.Uint64(b[n : n+8]) }
 
-// stop has the highest bit of each byte of w that is a quote or a control character.
-func stop(w uint64) uint64 {
-	return zeros(w^ones*'"') | ^(w&sevens+ones*(0x80-' ')|w)&highs
+// marks returns where escapes begin in a block that does not begin within one, and where it
+// has to be stopped at: quotes and control characters that no escape has.
+func marks(b *[block]byte) (starts, stops uint64) {
+	slashes := where(b, ones*'\\')
+	escaped := escapedIn(slashes)
+	return slashes &^ escaped, (where(b, ones*'"') | controls(b)) &^ escaped
+}
+
+// escapedIn returns the bytes after a backslash that is not escaped itself: those that end
+// an odd number of backslashes in a row. A row that begins at an odd byte carries its bits
+// over to the byte after it, so that even and odd bytes change places there.
+func escapedIn(slashes uint64) uint64 {
+	if slashes == 0 {
+		return 0
+	}
+	after := slashes << 1
+	odd := slashes &^ (evens | after)
+	return (evens ^ (odd+slashes)<<1) & after
 }
 
 // checkDense is CheckString from b[i] on, within the string. It returns where the string
 // ends, or where whole blocks do, with done false.
 func checkDense(b []byte, i int) (end int, done bool) {
 	for len(b)-i >= block {
-		part := (*[block]byte)(b[i:])
-		stop, size := stops(part), block
-		for m := slashes(part); m != 0; {
-			p := bits.TrailingZeros64(m)
-			if stop&(1<<p-1) != 0 {
-				break
-			}
+		starts, stops := marks((*[block]byte)(b[i:]))
+		size, ended := block, stops != 0
+		if ended {
+			size = bits.TrailingZeros64(stops)
+			starts &= 1<<size - 1
+		}
+		for ; starts != 0; starts &= starts - 1 {
+			p := bits.TrailingZeros64(starts)
 			if p == block-1 {
 				size = p
-				break
-			}
-			if escapes[b[i+p+1]] == 0 {
+			} else if escapes[b[i+p+1]] == 0 {
 				if end = checkEscape(b, i+p); end < 0 {
 					return -1, true
 				}
-				size, stop = end-i, 0
+				size, ended = end-i, false
 				break
 			}
-			m &^= 3 << p
-			stop &^= 3 << p
 		}
-		if p := bits.TrailingZeros64(stop); p < size && stop != 0 {
-			if b[i+p] == '"' {
-				return i + p + 1, true
+		if ended {
+			if b[i+size] == '"' {
+				return i + size + 1, true
 			}
 			return -1, true
 		}
@@ -81,7 +104,7 @@ func checkDense(b []byte, i int) (end int, done bool) {
 // whose first quote is b[i], and returns the end of the string, or -1.
 func AppendChecked(dst, b []byte, i int) (text []byte, end int, exact bool) {
 	out, at := dst[:cap(dst)], len(dst)
-	var last [2 * block]byte
+	var rest [2 * beyond]byte
 	for i++; ; {
 		if len(out)-at < beyond {
 			out = slices.Grow(out[:at], max(len(out), 4*beyond))
@@ -89,23 +112,21 @@ func AppendChecked(dst, b []byte, i int) (text []byte, end int, exact bool) {
 		}
 		from, k := b, i
 		if len(b)-i < beyond { // with quotes after it
-			for n := copy(last[:], b[i:]); n < beyond; n++ {
-				last[n] = '"'
+			for n := copy(rest[:], b[i:]); n < beyond; n++ {
+				rest[n] = '"'
 			}
-			from, k = last[:], 0
+			from, k = rest[:], 0
 		}
-		part := (*[block]byte)(from[k:])
-		newAt, size, m, ended := appendBlock(out, at, from, k, slashes(part), stops(part))
+		part := (*[beyond]byte)(from[k:])
+		starts, stops := marks((*[block]byte)(part[:]))
+		n, size, why := appendBlock((*[beyond]byte)(out[at:]), part, starts, stops)
 		switch {
-		case ended && i+size < len(b) && b[i+size] == '"':
-			return out[:newAt], i + size + 1, true
-		case ended:
+		case i+size >= len(b), why == atStop && b[i+size] != '"':
 			return out[:len(dst)], -1, false
-		case i+size >= len(b):
-			return out[:len(dst)], -1, false
+		case why == atStop:
+			return out[:at+n], i + size + 1, true
 		}
-		at, i = newAt, i+size
-		if m != 0 && size < block-1 {
+		if at, i = at+n, i+size; why == atEscape {
 			break
 		}
 	}
@@ -116,53 +137,62 @@ func AppendChecked(dst, b []byte, i int) (text []byte, end int, exact bool) {
 	return text, end, exact
 }
 
-// appendBlock appends the text of a block of b, with escapes of one byte where m has them,
-// up to a stop, another escape or the last byte. It returns where it has come in out, how
-// much of the block that is, what is left of m, and whether it is at a stop. A byte that is
-// escaped is not a stop.
-func appendBlock(out []byte, at int, b []byte, i int, m, stop uint64) (newAt, size int, rest uint64, ended bool) {
-	start, size := 0, block
-	for m != 0 {
-		p := bits.TrailingZeros64(m)
-		if stop&(1<<p-1) != 0 {
+// Why a block was not read any further.
+const (
+	atEnd    = iota // of it, or before an escape that goes on in the next one
+	atStop          // see marks
+	atEscape        // that is not of one byte
+)
+
+// appendBlock appends the text of a block, whose marks are given, to what is before out. It
+// returns how much text that is, and of how much of the block. All numbers are below block,
+// or the number of bytes to copy is 0: so indexes need no checks.
+func appendBlock(out, b *[beyond]byte, starts, stops uint64) (n, size, why int) {
+	size = block
+	if stops != 0 {
+		size, why = bits.TrailingZeros64(stops), atStop
+		starts &= 1<<size - 1
+	}
+	start := 0
+	for ; starts != 0; starts &= starts - 1 {
+		p := bits.TrailingZeros64(starts) & last
+		c := escapes[b[p+1]]
+		if p == last || c == 0 {
+			if size, why = p, atEscape; p == last {
+				why = atEnd
+			}
 			break
 		}
-		c := escapes[b[i+p+1]]
-		if p == block-1 || c == 0 {
-			size = p
-			break
-		}
-		at = copyWords(out, at, b, i+start, p-start)
-		out[at] = c
-		at, start = at+1, p+2
-		m &^= 3 << p
-		stop &^= 3 << p
+		n = copyWords(out, n, b, start, p-start)
+		out[n&last] = c
+		n, start = n+1, p+2
 	}
-	if p := bits.TrailingZeros64(stop); p < size {
-		size, ended = p, true
+	return copyWords(out, n, b, start, size-start), size, why
+}
+
+// last is the last byte of a block, and masks the number of a byte.
+const last = block - 1
+
+// copyWords copies k bytes, and up to 16 after them, and returns where they end.
+func copyWords(out *[beyond]byte, n int, from *[beyond]byte, i, k int) int {
+	binary.LittleEndian.PutUint64(out[n&last:], binary.LittleEndian.Uint64(from[i&last:]))
+	binary.LittleEndian.PutUint64(out[n&last+8:], binary.LittleEndian.Uint64(from[i&last+8:]))
+	if k > 16 {
+		copy(out[n+16:n+k], from[i+16:])
 	}
-	return copyWords(out, at, b, i+start, size-start), size, m, ended
+	return n + k
 }
 
 // appendDense is AppendExact for whole blocks of inner[i:], up to an escape that is not of
 // one byte. It returns where it has come in both.
 func appendDense(out []byte, at int, inner []byte, i int) (newAt, newI int) {
 	for len(inner)-i >= beyond {
-		var size int
-		var m uint64
-		at, size, m, _ = appendBlock(out, at, inner, i, slashes((*[block]byte)(inner[i:])), 0)
-		if i += size; m != 0 && size < block-1 {
+		part := (*[beyond]byte)(inner[i:])
+		slashes := where((*[block]byte)(part[:]), ones*'\\')
+		n, size, why := appendBlock((*[beyond]byte)(out[at:]), part, slashes&^escapedIn(slashes), 0)
+		if at, i = at+n, i+size; why == atEscape {
 			break
 		}
 	}
 	return at, i
-}
-
-// copyWords copies n bytes, and up to eight after them, and returns where they end.
-func copyWords(out []byte, at int, from []byte, i, n int) int {
-	binary.LittleEndian.PutUint64(out[at:], binary.LittleEndian.Uint64(from[i:]))
-	if n > 8 {
-		copy(out[at+8:at+n], from[i+8:])
-	}
-	return at + n
 }
