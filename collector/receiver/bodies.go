@@ -28,9 +28,6 @@ func (r *Receiver) Stop() { r.stop() }
 
 // serveBody stores the events of a body as they arrive.
 func (r *endpoint) serveBody(rw http.ResponseWriter, w *workspace, req *http.Request, p BodyProtocol, encoding string) (f failure) {
-	if encoding != "" && encoding != codeIdentity {
-		return closing(http.StatusUnsupportedMediaType, "%s %q is not supported here", contentEncoding, encoding)
-	}
 	if err := p.Accepts(req.Header); err != nil {
 		f = closing(http.StatusBadRequest, "%v", err)
 		if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
@@ -41,16 +38,18 @@ func (r *endpoint) serveBody(rw http.ResponseWriter, w *workspace, req *http.Req
 	s := &stream{
 		batcher: batcher{r: r.Receiver, ctx: r.ctx, space: r.get(), peer: req.RemoteAddr, receiver: req.URL.Path,
 			request: req, durability: w.options.Durability},
-		conn:     &body{req.Body, http.NewResponseController(rw), w.conn, w.sender, r.Receiver},
 		addr:     netip.AddrPortFrom(w.client(req), 0),
 		protocol: p,
 		maxFrame: r.maxFrame(p),
 		started:  true,
 	}
+	from := &arriving{s: s, src: req.Body, declared: encoding}
+	s.conn = &body{from, http.NewResponseController(rw), w.conn, w.sender, r.Receiver}
 	end := r.endReads(r.ctx, s.conn)
 	defer end()
 	defer func() {
 		cause := recover()
+		from.end()
 		s.close(cause, debug.Stack)
 		w.outcome.total = s.total
 		if cause != nil {
@@ -67,7 +66,7 @@ func (r *endpoint) serveBody(rw http.ResponseWriter, w *workspace, req *http.Req
 
 // body is that of a request, as the connection of a stream.
 type body struct {
-	io.Reader
+	*arriving
 	*http.ResponseController
 	conn   *admission.Conn // that it comes over; nil: none
 	sender Sender          // nil: unknown
@@ -81,7 +80,7 @@ func (b *body) Read(p []byte) (int, error) {
 			wait = b.sender.Wait(time.Now())
 		}
 	}
-	return b.Reader.Read(p)
+	return b.arriving.Read(p)
 }
 
 // Write has nobody to read: the answer is made when all was read.
@@ -109,7 +108,10 @@ func (s *stream) broken(err error) {
 	if _, is := s.conn.(*body); !is || err == io.EOF || s.why.code != 0 {
 		return
 	}
+	var f failed
 	switch {
+	case errors.As(err, &f):
+		s.why = f.failure
 	case s.ctx.Err() != nil:
 		s.why = closing(http.StatusServiceUnavailable, "the collector is stopping; what has arrived is stored")
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -80,7 +80,11 @@ func (s *stream) serve() {
 		n, err := s.read(w.buf[used:cap(w.buf)], used > 0)
 		w.buf = w.buf[:used+n]
 		w.wire.n += int64(n)
-		s.r.count.add(func(s *Stats) { s.WireBytes += uint64(n); s.UnpackedBytes += uint64(n) })
+		sent := int64(n)
+		if b, is := s.conn.(*body); is {
+			sent = b.took()
+		}
+		s.r.count.add(func(s *Stats) { s.WireBytes += uint64(sent); s.UnpackedBytes += uint64(n) })
 		if n > 0 && !s.started {
 			protocol, undecided := otherProtocol(w.buf)
 			if protocol != "" {
@@ -170,7 +174,7 @@ func (s *stream) decode(end bool) bool {
 	rest := w.buf
 	for full := true; full; {
 		c := s.chunk(rest, s.addr, time.Now())
-		c.End, c.holds = end, !s.idle
+		c.End, c.holds, c.most = end, !s.idle, len(w.buf) >= s.maxFrame
 		w.turn.Begin()
 		n, err := s.session.Decode(c)
 		w.turn.End()

@@ -84,6 +84,7 @@ type Chunk struct {
 	full    bool // Full has said so
 	holds   bool // Hold may say so
 	held    bool // Hold has said so
+	most    bool // Data cannot become longer
 }
 
 // Hold reports whether Decode may leave whole frames, the last n bytes of Data, until more
@@ -92,6 +93,10 @@ func (c *Chunk) Hold(n int) bool {
 	c.held = c.holds && !c.End && n <= firstRead/2
 	return c.held
 }
+
+// Waits reports whether Decode may leave whole frames until the rest of what they begin has
+// come.
+func (c *Chunk) Waits() bool { return !c.End && !c.most }
 
 // alone is from how many bytes on a frame gets a batch of its own.
 const alone = 16 << 10

@@ -2,6 +2,8 @@ package journald
 
 import (
 	"bytes"
+	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"encoding/binary"
 	"io"
@@ -10,6 +12,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -132,6 +138,91 @@ func TestAnswers(t *testing.T) {
 		s := decodetest.NewServer(t, nil)
 		if code, text := post(t, s, tt.kind, strings.NewReader(tt.body)); code != tt.code || text != tt.text || len(s.Lines) != tt.stored {
 			t.Errorf("%q: %d %q, %d stored", tt.body, code, text, len(s.Lines))
+		}
+	}
+}
+
+// packers are the codings that a body may have, by Content-Encoding.
+var packers = map[string]func(w io.Writer) flusher{
+	"gzip":            func(w io.Writer) flusher { return gzip.NewWriter(w) },
+	"deflate":         func(w io.Writer) flusher { return zlib.NewWriter(w) },
+	"zstd":            func(w io.Writer) flusher { z, _ := zstd.NewWriter(w); return z },
+	"br":              func(w io.Writer) flusher { return brotli.NewWriter(w) },
+	"x-snappy-framed": func(w io.Writer) flusher { return snappy.NewBufferedWriter(w) },
+}
+
+type flusher interface {
+	io.WriteCloser
+	Flush() error
+}
+
+// A packed body is stored as it arrives, too.
+func TestPacked(t *testing.T) {
+	for name, pack := range packers {
+		s := decodetest.NewServer(t, nil)
+		body, in := io.Pipe()
+		req := httptest.NewRequest("POST", "/upload", body)
+		req.Header.Set("Content-Type", mediaType)
+		req.Header.Set("Content-Encoding", name)
+		rec, done := httptest.NewRecorder(), make(chan bool)
+		go func() {
+			s.Handler(Upload).ServeHTTP(rec, req)
+			close(done)
+		}()
+		z := pack(in)
+		for n := range 3 {
+			for range 1000 {
+				io.WriteString(z, entry)
+			}
+			testkit.OK(t, z.Flush())
+			for end := time.Now().Add(time.Minute); s.Stats().Stored < uint64(1000*n+1000); time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("%s: %d of %d events are stored before the request ends", name, s.Stats().Stored, 1000*n+1000)
+				}
+			}
+		}
+		testkit.OK(t, z.Close())
+		in.Close()
+		if <-done; rec.Code != 202 {
+			t.Errorf("%s: %d %s", name, rec.Code, rec.Body)
+		}
+		if st := s.Stats(); st.UnpackedBytes != uint64(3000*len(entry)) || st.WireBytes*10 > st.UnpackedBytes {
+			t.Errorf("%s: %d bytes of the wire, %d unpacked", name, st.WireBytes, st.UnpackedBytes)
+		}
+	}
+}
+
+// What is wrong with the packing ends the request; what was before it stays.
+func TestBadPacking(t *testing.T) {
+	pack := func(text string) string {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		io.WriteString(z, text)
+		z.Close()
+		return b.String()
+	}
+	good := pack(strings.Repeat(entry, 1000))
+	for _, tt := range []struct {
+		coding, body string
+		code         int
+		text         string
+		stored       int
+	}{
+		{"gzip", good, 202, "OK.", 1000},
+		{"", good, 202, "OK.", 1000}, // as by its beginning
+		{"gzip", entry, 400, "does not start with 1f 8b", 0},
+		{"gzip", good[:len(good)-4], 400, "the body is not valid gzip after 217000 unpacked bytes: it ends early; what has arrived before is stored", 1000},
+		{"gzip", good[:12], 400, "it ends early", 0},
+		{"gzip", "", 202, "OK.", 0},
+		{"zstd", "\x28\xb5\x2f\xfdxxxxxxxxxxxxx", 400, "not valid zstd", 0},
+		{"snappy", "x", 415, "cannot be in snappy's block format", 0},
+		{"lz4", entry, 415, `"lz4" is not supported`, 0},
+		{"gzip", pack(strings.Repeat("\n", 8<<20)), 413, "more than 200 times its size", 0},
+	} {
+		s := decodetest.NewServer(t, nil)
+		rec := decodetest.Send(s.Handler(Upload), "/upload", tt.body, "Content-Type", mediaType, "Content-Encoding", tt.coding)
+		if rec.Code != tt.code || !strings.Contains(rec.Body.String(), tt.text) || len(s.Lines) != tt.stored {
+			t.Errorf("%s %.20q: %d %s, %d stored", tt.coding, tt.body, rec.Code, rec.Body, len(s.Lines))
 		}
 	}
 }

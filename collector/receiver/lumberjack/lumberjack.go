@@ -58,7 +58,7 @@ type session struct {
 	left     uint32 // events to come in the window
 	number   uint32 // of the last event
 	owed     bool   // that event is not acknowledged yet
-	skip     int    // bytes to come of an event that is too long
+	skip     int64  // bytes to come of an event that is too long
 }
 
 const version = '2'
@@ -101,8 +101,8 @@ func (s *session) Decode(c *receiver.Chunk) (taken int, err error) {
 // returns its length; 0 if more of it has to come, or what was taken is to be stored first.
 func (s *session) frame(c *receiver.Chunk, data []byte, within bool) (n int, err error) {
 	if s.skip > 0 {
-		n = min(s.skip, len(data))
-		if s.skip -= n; s.skip == 0 {
+		n = int(min(s.skip, int64(len(data))))
+		if s.skip -= int64(n); s.skip == 0 {
 			s.took(c)
 		}
 		return n, nil
@@ -124,13 +124,13 @@ func (s *session) frame(c *receiver.Chunk, data []byte, within bool) (n int, err
 }
 
 func (s *session) event(c *receiver.Chunk, data []byte, within bool) (n int, err error) {
-	size := int(binary.BigEndian.Uint32(data[6:]))
-	have := min(eventHead+size, len(data))
+	size := int64(binary.BigEndian.Uint32(data[6:]))
+	have := int(min(eventHead+size, int64(len(data))))
 	switch {
-	case size > s.MaxEvent:
+	case size > int64(s.MaxEvent):
 		c.RejectRaw(normalize.ReasonTooLarge, fmt.Sprintf("an event of %d bytes is longer than %d", size, s.MaxEvent), data[eventHead:have])
-		s.skip = eventHead + size - have
-	case have < eventHead+size || !within && c.Full(have):
+		s.skip = eventHead + size - int64(have)
+	case int64(have) < eventHead+size || !within && c.Full(have):
 		return 0, nil
 	default:
 		c.Norm.Line(c.Batch, data[eventHead:have], c.Received) // the error is in the batch
@@ -143,10 +143,11 @@ func (s *session) event(c *receiver.Chunk, data []byte, within bool) (n int, err
 }
 
 func (s *session) packed(c *receiver.Chunk, data []byte) (n int, err error) {
-	size := int(binary.BigEndian.Uint32(data[2:]))
-	if n = packedHead + size; len(data) < n || c.Full(n) {
+	size := packedHead + int64(binary.BigEndian.Uint32(data[2:]))
+	if int64(len(data)) < size || c.Full(int(size)) {
 		return 0, nil
 	}
+	n = int(size)
 	frames, err := s.inflater.Unpack(c, inZlib, data[packedHead:n], s.MaxUnpacked)
 	if err != nil {
 		return 0, fmt.Errorf("a packed frame: %w", err)

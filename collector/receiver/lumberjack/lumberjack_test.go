@@ -128,6 +128,19 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// Sizes of four bytes are more than an int of 32 bits has: run it with GOARCH=386, too.
+func TestLargestSizes(t *testing.T) {
+	frame := "2J" + be32(1) + "\xff\xff\xff\xff{}"
+	c, left, err := send(t, Protocol{}, windowOf(1)+frame, 9, 17)
+	if err != nil || len(left) > 0 || c.Batch.RejectedFor(normalize.ReasonTooLarge) != 1 || len(c.Reply) > 0 {
+		t.Errorf("an event: %v, %q is left, %+v, answered %q", err, left, c.Batch.Rejected, c.Reply)
+	}
+	frame = "2C\xff\xff\xff\xff{}"
+	if c, left, err = send(t, Protocol{}, frame); err != nil || string(left) != frame || c.Batch.Events() > 0 {
+		t.Errorf("a packed frame: %v, %q is left", err, left)
+	}
+}
+
 func TestNoAllocationPerEvent(t *testing.T) {
 	frames := windowOf(1000) + events(slices.Repeat([]string{beat}, 1000)...)
 	for name, text := range map[string]string{"as they are": frames, "packed": windowOf(1000) + pack(frames[6:])} {
