@@ -15,8 +15,9 @@ import (
 //		… l.Event …
 //	}
 type Lines struct {
-	Event []byte // without its line end; a part of the text
+	Event []byte // without its line end; a part of the text, or valid until the next one
 
+	joined []byte // the event, if it is no part of the text
 	rest   []byte
 	joiner textlog.Joiner
 	most   int  // bytes of an event of several lines; 0: there are none
@@ -43,6 +44,7 @@ func (n *Normalizer) MostJoined() int {
 func (l *Lines) Next() bool {
 	var start []byte
 	end := 0 // of the event, in start
+	l.joined = l.joined[:0]
 	for count := 0; len(l.rest) > 0; {
 		line := l.rest
 		next := len(line)
@@ -60,8 +62,23 @@ func (l *Lines) Next() bool {
 				l.joiner.Next(line)
 			}
 			start, l.told = l.rest, false
-		} else if l.told = true; !l.joiner.Next(line) || count == textlog.MaxJoined || len(start)-len(l.rest)+len(line) > l.most {
-			break
+		} else {
+			l.told = true
+			more := l.joiner.Next(line)
+			if more && (count == textlog.MaxJoined || len(start)-len(l.rest)+len(line) > l.most) {
+				if more = false; !l.joiner.Plain() {
+					l.joiner, l.told = textlog.Joiner{}, false
+				}
+			}
+			if !more {
+				break
+			}
+		}
+		if l.told && !l.joiner.Plain() {
+			if len(l.joined) == 0 {
+				l.joined = append(l.joined, start[:end]...)
+			}
+			l.joined = l.joiner.Append(l.joined, line)
 		}
 		end = len(start) - len(l.rest) + len(line)
 		l.rest = l.rest[next:]
@@ -69,6 +86,8 @@ func (l *Lines) Next() bool {
 			break
 		}
 	}
-	l.Event = start[:end]
+	if l.Event = start[:end]; len(l.joined) > 0 {
+		l.Event = l.joined
+	}
 	return end > 0
 }

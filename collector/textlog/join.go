@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"time"
+	"unicode"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
@@ -19,12 +20,22 @@ import (
 //	--- End of … stack trace … ---                                         .NET
 //	} · }, · ] after what is indented                                      Node
 //
-// A traceback of Python belongs to the line before only if that states a level from WARN
-// on: a program that ends has logged something else before.
+// A traceback of Python, and a line that begins with the class of an error
+// (java.io.IOException: closed), belong to the line before only if that states a level from
+// WARN on: a program that ends has logged something else before.
+//
+// Of a line that a container runtime has put a time, the stream and a tag before, what the
+// container has written counts, and lines of the other stream do not belong to it. After the
+// tag P comes the rest of the line.
 type Joiner struct {
 	state joinState
 	first []byte // line of the event, which does not change; nil: there is none
 	blank bool   // lines were, since the last one
+	cri   criHead
+	cut   int  // how long the head of the last line is
+	glued bool // that line is the rest of the one before
+	ended bool // it had a line end
+	apart bool // the one before it had none
 }
 
 // Blank tells of a blank line. What is indented after it begins an event.
@@ -43,19 +54,38 @@ const (
 // MaxJoined is how many lines an event may have.
 const MaxJoined = 1000
 
-// Next reports whether a line, which is not blank, continues the one before.
+// Next reports whether a line continues the one before. One that is blank does so where
+// traces have such lines.
 func (j *Joiner) Next(line []byte) bool {
-	line = bytes.TrimRight(line, " \t\r")
-	if j.first != nil && j.continues(line) {
-		j.blank = false
-		return true
+	head, ended := criHeadOf(line), bytes.HasSuffix(line, []byte("\n"))
+	line = bytes.TrimRight(line[head.size:], " \t\r\n")
+	if j.first == nil || head.stream != j.cri.stream || !j.cri.part && !j.continues(line) {
+		*j = Joiner{first: line, cri: head, ended: ended}
+		if bytes.HasPrefix(line, pythonHead) {
+			j.state = traceback
+		}
+		return false
 	}
-	*j = Joiner{first: line}
-	if bytes.HasPrefix(line, pythonHead) {
-		j.state = traceback
-	}
-	return false
+	j.blank = len(line) == 0
+	j.cut, j.glued, j.cri.part = head.size, j.cri.part, head.part
+	j.apart, j.ended = !j.ended, ended
+	return true
 }
+
+// Append appends to the text of an event the line that Next has said continues it.
+func (j *Joiner) Append(event, line []byte) []byte {
+	switch {
+	case j.glued && !j.cri.part:
+		event[j.cri.size-len("P ")] = 'F' // it is whole
+	case !j.glued && j.apart:
+		event = append(event, '\n')
+	}
+	return append(event, line[j.cut:]...)
+}
+
+// Plain reports whether the text of the event is its lines as they are, each after the end
+// of the one before.
+func (j *Joiner) Plain() bool { return j.cri.size == 0 }
 
 // failed reports whether the event states a level from WARN on.
 func (j *Joiner) failed() bool {
@@ -66,11 +96,15 @@ func (j *Joiner) failed() bool {
 var (
 	pythonHead  = []byte("Traceback (most recent call last):")
 	pythonLinks = []string{"During handling of the above exception, another exception occurred:", "The above exception was the direct cause of the following exception:"}
+	goHeads     = []string{"panic: ", "fatal error: "}
 	links       = []string{"Caused by: ", "Suppressed: ", "Stack trace:", "stack backtrace:"}
 )
 
 // continues is Next for a line that is not the first.
 func (j *Joiner) continues(line []byte) bool {
+	if len(line) == 0 {
+		return j.state == traced || j.state == goroutines || hasAny(j.first, goHeads)
+	}
 	switch c := line[0]; {
 	case c == ' ' || c == '\t':
 		if j.state == plainText {
@@ -85,6 +119,8 @@ func (j *Joiner) continues(line []byte) bool {
 		return true
 	case j.state == traced && hasAny(line, pythonLinks):
 		return true
+	case isHeader(line):
+		return j.failed()
 	case c == 'g' && bytes.HasPrefix(line, []byte("goroutine ")) && bytes.HasSuffix(line, []byte("]:")):
 		j.state = goroutines
 		return true
@@ -134,6 +170,27 @@ func isException(line []byte) bool {
 		}
 	}
 	return len(class) > 0
+}
+
+// isHeader reports whether a line begins with the class of an error, after which is a colon
+// or nothing.
+func isHeader(line []byte) bool {
+	class, _, found := bytes.Cut(line, []byte(": "))
+	if !found {
+		class = bytes.TrimSuffix(class, []byte(":"))
+	}
+	name := class[bytes.LastIndexAny(class, `.\`)+1:]
+	for _, suffix := range []string{"Exception", "Error", "Throwable"} {
+		if n := len(name) - len(suffix); n >= 0 && string(name[n:]) == suffix {
+			return isUpper(name[0]) && (n > 0 || len(name) < len(class)) && bytes.IndexFunc(class, notInClass) < 0
+		}
+	}
+	return false
+}
+
+// notInClass reports whether c cannot be in the name of a class with its packages.
+func notInClass(c rune) bool {
+	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '.' && c != '_' && c != '$' && c != '\\'
 }
 
 // isCall reports whether a line is a function and its arguments, as in "main.f(0x1, ...)".

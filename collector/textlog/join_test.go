@@ -68,7 +68,76 @@ Stack trace:
 > {
   "pretty": true
 }
+> 2026-05-28 12:40:00 ERROR c.e.Shop - payment failed
+java.io.IOException: closed
+	at c.e.Shop.read(Shop.java:9)
+> 2026-05-28 12:40:00 ERROR c.e.Shop - payment failed
+com.shop.Payment$DeclinedException
+	at c.e.Shop.read(Shop.java:9)
+> 2026-05-28 12:40:00 INFO c.e.Shop - started
+> java.io.IOException: closed
+	at c.e.Shop.read(Shop.java:9)
+> WARN: payment failed
+TypeError: x is not a function
+    at Cart.pay (/app/cart.js:3:5)
+> Error: x
+> ERROR: x
+> Error: disk full
+> the last Error: disk full
+> an.error: disk full
+> 2026-05-28T12:40:00.0Z stderr F ERROR: payment failed
+2026-05-28T12:40:00.1Z stderr F java.io.IOException: closed
+2026-05-28T12:40:00.1Z stderr F 	at c.e.Shop.read(Shop.java:9)
+> 2026-05-28T12:40:00.2Z stdout F   indented
+2026-05-28T12:40:00.3Z stdout F   too
+> 	at c.e.Shop.read(Shop.java:9)
+> 2026-05-28T12:40:00.4Z stdout P {"msg":
+2026-05-28T12:40:00.4Z stdout P "x",
+2026-05-28T12:40:00.4Z stdout F "a":1}
+> 2026-05-28T12:40:00.4Z stdout F done
+> 2026-05-28T12:40:00.4Z stdout F 
 `
+
+// TestBlankLines: those within traces are of their event.
+func TestBlankLines(t *testing.T) {
+	for text, want := range map[string]bool{"panic: x": true, "fatal error: x": true, "x": false, "ERROR: x": false} {
+		var j Joiner
+		if j.Next([]byte(text)); j.Next([]byte(" ")) != want {
+			t.Errorf("a blank line continues %q: %v", text, !want)
+		}
+	}
+	var j Joiner
+	for i, line := range strings.Split("Traceback (most recent call last):\n  File \"a\", line 1, in f\nE: x\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  f\nE: y", "\n") {
+		if j.Next([]byte(line)) != (i > 0) {
+			t.Errorf("line %d, %q", i, line)
+		}
+	}
+}
+
+// TestAppend joins lines to the text of their event.
+func TestAppend(t *testing.T) {
+	for _, c := range []struct{ lines, want string }{
+		{"ERROR: x\n\tat a.B(C.java:7)", "ERROR: x\n\tat a.B(C.java:7)"},
+		{"2026-05-28T12:40:00Z stderr F x\n2026-05-28T12:40:01Z stderr F  y\n2026-05-28T12:40:01Z stderr F  z", "2026-05-28T12:40:00Z stderr F x\n y\n z"},
+		{"2026-05-28T12:40:00Z stderr P x\n2026-05-28T12:40:01Z stderr P  y\n2026-05-28T12:40:01Z stderr F z\n2026-05-28T12:40:01Z stderr F  a", "2026-05-28T12:40:00Z stderr F x yz\n a"},
+		{"2026-05-28T12:40:00Z stderr P x\n2026-05-28T12:40:01Z stderr P  y", "2026-05-28T12:40:00Z stderr P x y"},
+	} {
+		var j Joiner
+		var event []byte
+		for i, line := range strings.Split(c.lines, "\n") {
+			if more := j.Next([]byte(line)); more != (i > 0) {
+				t.Fatalf("%q: line %d continues: %v", c.lines, i, more)
+			} else if more {
+				event = j.Append(event, []byte(line))
+			} else {
+				event = []byte(line)
+			}
+		}
+		if string(event) != c.want || j.Plain() != (c.want[0] == 'E') {
+			t.Errorf("%q became %q, plain %v", c.lines, event, j.Plain())
+		}
+	}
+}
 
 func TestJoiner(t *testing.T) {
 	var j Joiner

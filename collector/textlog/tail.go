@@ -301,12 +301,30 @@ func (p *parser) php() bool {
 // CRI returns where what a container has written begins in a line that its runtime has put
 // a time, the stream and the tag of a whole line before; 0: the line does not begin so.
 func CRI(line []byte) int {
+	if head := criHeadOf(line); !head.part && head.size < len(line) {
+		return head.size
+	}
+	return 0
+}
+
+// criHead is what a container runtime puts before a line.
+type criHead struct {
+	size   int
+	stream byte // 'o' or 'e'; 0: there is no head
+	part   bool // the line goes on in the next one
+}
+
+// criHeadOf returns the head of a line.
+func criHeadOf(line []byte) (head criHead) {
+	if len(line) == 0 || !jsonwalk.IsDigit(line[0]) {
+		return head
+	}
 	time, rest, _ := bytes.Cut(line, blank)
 	stream, rest, _ := bytes.Cut(rest, blank)
-	if string(stream) != "stdout" && string(stream) != "stderr" || len(rest) < len("F x") || rest[0] != 'F' || rest[1] != ' ' || !times.IsCalendar(time) {
-		return 0
+	if string(stream) != "stdout" && string(stream) != "stderr" || len(rest) < len("F ") || rest[0] != 'F' && rest[0] != 'P' || rest[1] != ' ' || !times.IsCalendar(time) {
+		return head
 	}
-	return len(line) - len(rest) + len("F ")
+	return criHead{size: len(line) - len(rest) + len("F "), stream: stream[len("std")], part: rest[0] == 'P'}
 }
 
 // cri reads the level of the line that a container has written, after its stream and tag.

@@ -198,6 +198,7 @@ var table = []edge{
 	{"collector/receiver/datadog", "collector/normalize", "events become lines"},
 	{"collector/receiver/datadog", "collector/receiver", "the interface it implements"},
 	{"collector/receiver/datadog", "collector/pool", "memory that is used again is checked for use after return"},
+	{"collector/receiver/forward", "collector/textlog", "entries that only continue the one before"},
 	{"collector/receiver/gelf", "collector/receiver/wire", "events are taken apart without being decoded"},
 	{"collector/receiver/gelf", "collector/normalize", "events become lines"},
 	{"collector/receiver/gelf", "collector/receiver", "the interface it implements"},

@@ -25,9 +25,10 @@ var sendCommand = &command{
 	help: `
 Sends files, or standard input, to a collector, one event per line. gzip and
 zstd are detected. A line that is a JSON object is sent unchanged. Any other
-line becomes {"msg":LINE,"attrs":{"file":NAME}}, with the time at which the
-collector receives it; timestamps in the text are not read. Bytes that are not
-valid UTF-8 become U+FFFD and are counted. Empty lines are skipped.
+line becomes {"msg":LINE,"attrs":{"file":NAME}}; the collector reads its time
+and level. Lines that only continue it, as those of a stack trace, belong to its
+event; -apart sends each by itself. Bytes that are not valid UTF-8 become
+U+FFFD and are counted. Empty lines are skipped.
 
 send remembers what each collector acknowledged of each file. A second run
 continues there, even if the file was renamed: after a rotation name both files.
@@ -59,6 +60,7 @@ type sendOptions struct {
 	dryRun   bool
 	again    bool
 	eof      bool
+	apart    bool
 }
 
 func (o *sendOptions) declare(flags *flag.FlagSet) {
@@ -76,6 +78,7 @@ func setupSend(flags *flag.FlagSet) action {
 	sizeFlag(flags, &o.maxLine, "max-line", "count but do not send lines longer than `SIZE` (default 1MiB)")
 	flags.BoolVar(&o.again, "again", false, "send files from their start, even if they were sent before")
 	flags.BoolVar(&o.eof, "eof", false, "send a last line without an end too: the files are complete")
+	flags.BoolVar(&o.apart, "apart", false, "send lines that only continue the one before as events of their own")
 	return asking(flags, func(ctx context.Context, c *call, cl *client, args []string) error {
 		if len(args) == 0 {
 			args = []string{"-"}
@@ -104,13 +107,14 @@ type sender struct {
 	resume string // how to resume the last input after an interruption; empty: impossible
 }
 
-// A tally counts lines: read = accepted + refused + tooLong + empty + unsent.
+// A tally counts lines: read = accepted + refused + tooLong + empty + joined + unsent.
 type tally struct {
 	read     int // lines read by this run
 	accepted int // by the collector
 	refused  int // by the collector
 	tooLong  int // longer than -max-line
 	empty    int
+	joined   int   // to the line before, of whose event they are a part
 	repaired int   // lines with invalid UTF-8, replaced
 	left     int64 // bytes of last lines without an end, not sent
 	bytes    int64
@@ -136,6 +140,7 @@ func (t *tally) add(u tally) {
 	t.refused += u.refused
 	t.tooLong += u.tooLong
 	t.empty += u.empty
+	t.joined += u.joined
 	t.repaired += u.repaired
 	t.left += u.left
 	t.bytes += u.bytes
@@ -147,7 +152,7 @@ func (t *tally) add(u tally) {
 func (t *tally) notAccepted() int { return t.refused + t.tooLong }
 
 // unsent returns the number of lines that a run which ended early has not sent.
-func (t *tally) unsent() int { return t.read - t.accepted - t.notAccepted() - t.empty }
+func (t *tally) unsent() int { return t.read - t.accepted - t.notAccepted() - t.empty - t.joined }
 
 func (s *sender) run(ctx context.Context, names []string) error {
 	s.started = time.Now()
@@ -207,12 +212,15 @@ func (s *sender) sayReasons() {
 func (s *sender) describe(t tally, took time.Duration) string {
 	var b strings.Builder
 	if s.options.dryRun {
-		fmt.Fprintf(&b, "would send %s (%s)", lines(t.read-t.empty-t.tooLong), byteCount(t.bytes))
+		fmt.Fprintf(&b, "would send %s (%s)", lines(t.read-t.empty-t.tooLong-t.joined), byteCount(t.bytes))
 	} else {
 		fmt.Fprintf(&b, "sent %s (%s) in %s", lines(t.accepted), byteCount(t.bytes), shortTime(took))
 		if took >= 100*time.Millisecond {
 			fmt.Fprintf(&b, ", %s lines/s", count(int(float64(t.accepted)/took.Seconds())))
 		}
+	}
+	if t.joined > 0 {
+		fmt.Fprintf(&b, "; %s joined to those before", lines(t.joined))
 	}
 	if t.empty > 0 {
 		fmt.Fprintf(&b, "; %s skipped", plural(t.empty, "empty line"))
@@ -333,7 +341,7 @@ func (s *sender) resumeAt(ctx context.Context, in *input) (st *position, more bo
 // copy sends the rest of in, batch by batch, and saves the position after each batch
 // that the collector acknowledged.
 func (s *sender) copy(ctx context.Context, in *input, st *position, t *tally, shown string) error {
-	enc := encoder{service: s.options.service, attrs: s.options.attrs}
+	enc := encoder{service: s.options.service, attrs: s.options.attrs, apart: s.options.apart}
 	if !in.stream {
 		enc.file = filepath.Base(in.name)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/textlog"
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
@@ -15,6 +16,9 @@ type encoder struct {
 	service string
 	attrs   attrList
 	file    string // for lines of text; empty: none
+	apart   bool   // lines are not joined
+
+	text []byte // of several lines
 }
 
 // appendEvent appends the event of line, without a line end. A JSON object stays as it
@@ -114,6 +118,53 @@ func (in *input) wouldWait() bool {
 	return bytes.IndexByte(have, '\n') < 0
 }
 
+// join returns a line with those after it that only continue it, as far as they can be read
+// without waiting for a stream.
+func (in *input) join(b *batch, enc *encoder, line []byte, limit int, t *tally) []byte {
+	if _, is := enc.object(line); is || enc.apart {
+		return line
+	}
+	enc.text = append(enc.text[:0], line...)
+	var joiner textlog.Joiner
+	joiner.Next(enc.text[:len(line):len(line)])
+	for n := 1; n < textlog.MaxJoined; n++ {
+		more := in.peekLine()
+		if _, is := enc.object(more); is || more == nil || len(enc.text)+len(more) >= min(limit, mostJoined) || !joiner.Next(more) {
+			break
+		}
+		before := in.offset
+		next, err := in.next(limit)
+		if err != nil || next.tooLong > 0 { // it was there
+			break
+		}
+		t.read++
+		t.joined++
+		b.read += in.offset - before
+		enc.text = joiner.Append(enc.text, next.text)
+	}
+	return enc.text
+}
+
+// mostJoined is how many bytes joined lines may have.
+const mostJoined = 128 << 10
+
+// peekLine returns the next line, if it is whole; nil: it is not known.
+func (in *input) peekLine() []byte {
+	if in.text.Buffered() == 0 && in.stream {
+		return nil
+	}
+	have, _ := in.text.Peek(in.text.Buffered())
+	end := bytes.IndexByte(have, '\n')
+	if end < 0 && !in.stream { // there may be more in the file
+		have, _ = in.text.Peek(readBuffer)
+		end = bytes.IndexByte(have, '\n')
+	}
+	if end < 0 {
+		return nil
+	}
+	return bytes.TrimSuffix(have[:end], []byte("\r"))
+}
+
 // Sizes of a batch.
 const (
 	batchLines = 1000
@@ -154,9 +205,10 @@ func (in *input) fill(b *batch, enc *encoder, limit int, t *tally, shown string)
 		case !utf8.Valid(line.text):
 			t.repaired++
 		}
-		b.body = append(enc.appendEvent(b.body, line.text), '\n')
+		number := in.lines
+		b.body = append(enc.appendEvent(b.body, in.join(b, enc, line.text, limit, t)), '\n')
 		b.ends = append(b.ends, len(b.body))
-		b.numbers = append(b.numbers, in.lines)
+		b.numbers = append(b.numbers, number)
 	}
 	return nil
 }

@@ -154,7 +154,11 @@ func TestSendEvents(t *testing.T) {
 		code       int
 		stderr     []string
 	}{
-		{"text", "a\tb \n  c\n", nil, []string{`{"msg":"a\tb ","attrs":{"file":"in.log"}}`, `{"msg":"  c","attrs":{"file":"in.log"}}`}, 0, []string{"sent 2 lines"}},
+		{"text", "a\tb \nc\n", nil, []string{`{"msg":"a\tb ","attrs":{"file":"in.log"}}`, `{"msg":"c","attrs":{"file":"in.log"}}`}, 0, []string{"sent 2 lines"}},
+		{"a stack trace", "ERROR x\njava.io.IOException: y\n\tat a.B(C.java:7)\n\n\tz\n{\"a\":1}\n  {\"b\":2}\n c\n", nil, []string{`{"msg":"ERROR x","attrs":{"file":"in.log"}}`,
+			`{"msg":"java.io.IOException: y\n\tat a.B(C.java:7)","attrs":{"file":"in.log"}}`, `{"msg":"\tz","attrs":{"file":"in.log"}}`, `{"a":1}`, `{"b":2}`, `{"msg":" c","attrs":{"file":"in.log"}}`}, 0,
+			[]string{"sent 6 lines", "1 line joined to those before", "1 empty line skipped"}},
+		{"lines apart", "ERROR: x\n\tat a.B(C.java:7)\n", []string{"-apart"}, []string{`{"msg":"ERROR: x","attrs":{"file":"in.log"}}`, `{"msg":"\tat a.B(C.java:7)","attrs":{"file":"in.log"}}`}, 0, []string{"sent 2 lines"}},
 		{"line ends", "a\r\nb\rc\r\r\nd", []string{"-eof"}, []string{`{"msg":"a","attrs":{"file":"in.log"}}`, `{"msg":"b\rc\r","attrs":{"file":"in.log"}}`, `{"msg":"d","attrs":{"file":"in.log"}}`}, 0, nil},
 		{"empty lines", "\na\n\r\n\n", nil, []string{`{"msg":"a","attrs":{"file":"in.log"}}`}, 0, []string{"3 empty lines skipped"}},
 		{"object as it is", `{"msg" : "x", "n":1.50}` + "\n", nil, []string{`{"msg" : "x", "n":1.50}`}, 0, nil},

@@ -26,13 +26,15 @@
 // that is text is the message. The tag is attrs.tag, the time that of the entry, seconds or
 // EventTime. Strings that are not UTF-8, and binary values that are text, have U+FFFD in
 // place of what is not; other binary values are base64. An EventTime among the members is written as a time, any
-// other extension as {"type":…,"data":base64}. The message of an entry that is rejected is
+// other extension as {"type":…,"data":base64}. Entries that are one line, or that only
+// continue the one before them, are one event, see join.go. The message of an entry that is rejected is
 // acknowledged all the same, as sending it again would change nothing.
 package forward
 
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
@@ -68,6 +70,9 @@ type session struct {
 	hands    handshake
 	walk     walker // through the message that is not whole yet
 	inner    walker // through entries that are packed
+	next     walker // through the message after one
+	found    found  // the entry after the one that is being read
+	line     line   // of the event
 	text     jsonEnd
 	inJSON   wire.Event
 	inflater receiver.Inflater
@@ -93,6 +98,9 @@ func (s *session) Decode(c *receiver.Chunk) (taken int, err error) {
 			var m delivery
 			if m, err = readDelivery(data[:n]); err == nil {
 				if m.named && c.Alone() {
+					return taken, nil
+				}
+				if n = s.joinFrames(c, &m, data, n); n == 0 {
 					return taken, nil
 				}
 				err = s.take(c, &m)
@@ -210,16 +218,13 @@ func (s *session) entries(c *receiver.Chunk, m *delivery) (content []byte, err e
 	defer b.Done()
 	r := m.entries
 	if m.oneEvent {
-		event(b, m.tag, &r)
+		s.event(b, m.tag, &r)
 		return m.entries.b, nil
 	}
 	list := r.next()
 	if list.kind == isArray {
-		for range list.n {
-			if c.Batch.Overflowed() {
-				return nil, receiver.ErrInflateMemory
-			}
-			entry(b, m.tag, &r)
+		if s.row(c, b, m.tag, r.b, list.n, wholeEntry); c.Batch.Overflowed() {
+			return nil, receiver.ErrInflateMemory
 		}
 		return m.entries.b, nil
 	}
@@ -229,38 +234,20 @@ func (s *session) entries(c *receiver.Chunk, m *delivery) (content []byte, err e
 			return nil, fmt.Errorf("the entries of a message: %w", err)
 		}
 	}
-	s.stream(c, b, m.tag, content)
+	s.row(c, b, m.tag, content, math.MaxInt, s.packedEntry)
 	return content, nil
 }
 
-// stream adds the entries of packed, which follow each other.
-func (s *session) stream(c *receiver.Chunk, b *normalize.Builder, tag, packed []byte) {
-	for len(packed) > 0 && !c.Batch.Overflowed() {
-		s.inner.reset()
-		n, err := s.inner.value(packed)
-		if err != nil {
-			b.Raw(packed)
-			b.Reject(normalize.ReasonSyntax, "the entries of a message end within one, or are not MessagePack")
-			return
-		}
-		r := reader{b: packed[:n]}
-		entry(b, tag, &r)
-		packed = packed[n:]
-	}
-}
-
 // entry adds the event of one [time, record].
-func entry(b *normalize.Builder, tag []byte, r *reader) {
-	start := *r
+func (s *session) entry(b *normalize.Builder, tag, whole []byte) {
+	r := reader{whole}
 	head := r.next()
 	if head.kind != isArray || head.n != 2 {
-		*r = start
-		r.skip(r.next())
-		b.Raw(start.before(r))
+		b.Raw(whole)
 		rejectKind(b, "an entry", head, "an array of a time and a record")
 		return
 	}
-	event(b, tag, r)
+	s.event(b, tag, &r)
 }
 
 // rejectKind rejects an event because what it should be is of another kind.
@@ -277,8 +264,8 @@ var (
 	nameMetadata = []byte("metadata")
 )
 
-// event adds the event of a time and a record.
-func event(b *normalize.Builder, tag []byte, r *reader) {
+// event adds the event of a time and a record, whose message is that of s.line.
+func (s *session) event(b *normalize.Builder, tag []byte, r *reader) {
 	start := *r
 	at := r.next()
 	pair := at.kind == isArray && at.n == 2 // of Fluent Bit: a time and metadata
@@ -313,13 +300,16 @@ func event(b *normalize.Builder, tag []byte, r *reader) {
 			value(b, &metadata)
 		}
 	}
-	if isText {
+	switch {
+	case isText:
 		b.Slot(normalize.Message)
 		binaryValue(b, record.data)
-	} else {
+	case s.line.count > 0:
+		s.line.pairs(b, r, record.n)
+	default:
 		pairs(b, r, record.n, true)
 	}
-	b.Raw(start.before(r))
+	b.Raw(s.line.raw(&start, r))
 	if !b.End() {
 		keepTag(b, tag)
 	}
@@ -415,6 +405,6 @@ func Reread(c *receiver.Chunk, context []byte) error {
 	}
 	b := c.Norm.Build(c.Batch, c.Received)
 	defer b.Done()
-	event(b, context, &reader{b: c.Data})
+	new(session).event(b, context, &reader{b: c.Data})
 	return nil
 }

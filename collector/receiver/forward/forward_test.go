@@ -148,8 +148,8 @@ func TestMessages(t *testing.T) {
 			str("bin"), "\xc4\x02\x00\xff", str("text"), "\xc4\x02hi", str("ext"), "\xd4\x05\x01", str("then"), at(0, 5),
 			str("list"), "\x92\x01\x90", "\x07", dict("\xc3", str("x")), dict(), "\x01")),
 			`{"time":"2025-06-15T12:00:00.000000000Z","level":"INFO","attrs":{"tag":"app.x","nil":null,"no":false,"yes":true,"i8":-128,"i64":-9223372036854775808,` +
-				`"u64":18446744073709551615,"neg":-1,"f32":1.5,"bin":"AP8=","text":"hi","ext":{"type":5,"data":"AQ=="},"then":"1970-01-01T00:00:00.000000005Z",` +
-				`"list":[1,[]],"7":{"true":"x"},"?":1}}` + "\n", ""},
+				`"u64":18446744073709551615,"neg":-1,"f32":1.5,"bin":"AP8=","ext":{"type":5,"data":"AQ=="},"then":"1970-01-01T00:00:00.000000005Z",` +
+				`"list":[1,[]],"7":{"true":"x"},"?":1,"text":"hi"}}` + "\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, size := range []int{1, 7, 1 << 20} {

@@ -12,7 +12,8 @@ import (
 // entry is what an entry holds besides its metadata.
 type entry struct {
 	line      []byte
-	timed     bool // it has a time
+	metadata  []byte // as it was sent, in JSON; nil: none
+	timed     bool   // it has a time
 	sec, nsec int64
 }
 

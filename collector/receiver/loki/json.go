@@ -86,7 +86,7 @@ func (r *reader) jsonEntry(isValue bool, at int) (end int, err error) {
 	if err == nil && isValue {
 		next := 0
 		err = r.join(&e, func() (line []byte, is bool) {
-			line, next, is = r.jsonLine(end)
+			line, next, is = r.jsonLine(&e, end)
 			return line, is
 		}, func() { end = next })
 	}
@@ -109,7 +109,9 @@ func (r *reader) jsonValue(e *entry, at int) (end int, err error) {
 			e.line, end, err = r.jsonString(at, "a line")
 			return end, err
 		case 3:
-			end, err = r.jsonPairs(&r.metadata, at, "structured metadata")
+			if end, err = r.jsonPairs(&r.metadata, at, "structured metadata"); err == nil {
+				e.metadata = r.Body[at:end]
+			}
 			return end, err
 		}
 		return 0, r.Invalid(at, errors.New("a value has at most three elements: a time, a line and structured metadata"))

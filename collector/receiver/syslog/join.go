@@ -33,13 +33,13 @@ func (s *session) join(c *receiver.Chunk, data []byte, start, end, n int) int {
 		}
 		var more message
 		more.parse(trim(next), c.Received, s.zone())
-		if len(bytes.TrimSpace(more.text)) == 0 || len(m.text)+len(more.text) >= most || !m.isOf(&more) || !joiner.Next(more.text) {
+		if len(m.text)+len(more.text) >= most || !m.isOf(&more) || !joiner.Next(more.text) {
 			break
 		}
 		if count == 1 {
 			s.joined = append(s.joined, m.text...)
 		}
-		s.joined = append(append(s.joined, '\n'), more.text...)
+		s.joined = joiner.Append(s.joined, more.text)
 		m.text = s.joined
 		n += size
 	}
