@@ -15,7 +15,7 @@ func (n *Normalizer) newEvent() {
 	n.dropped = false
 	n.service, n.ready = jsonwalk.Span{}, jsonwalk.Span{}
 	n.late.n, n.late.seen = 0, 0
-	n.failure.names[0], n.failure.value = jsonwalk.Span{}, n.failure.value[:0]
+	n.failure.names[0], n.failure.value, n.failure.inMessage = jsonwalk.Span{}, n.failure.value[:0], false
 	if n.extras != nil {
 		n.beginWith(n.extras)
 	}

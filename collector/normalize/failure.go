@@ -40,6 +40,8 @@ type failure struct {
 	parts [numParts - keyError]jsonwalk.Span // values of its parts, if the event has them
 	names [numParts - keyError]jsonwalk.Span // of the members that these are, and of the error itself
 	value []byte                             // the error in the line, if it is not as it came
+
+	inMessage bool // its stack is in the message
 }
 
 const (
@@ -199,7 +201,7 @@ func (n *Normalizer) readError() {
 			ev.filled &^= errorBit
 		}
 	}
-	if !n.roomFor(len(n.attrs) + len(n.failure.value) + 2*n.errorSize()) {
+	if !n.roomFor(len(n.attrs) + len(n.failure.value) + 4*n.errorSize()) {
 		ev.fault = tooLarge
 	}
 	if ev.fault == ok {
@@ -328,6 +330,9 @@ func (n *Normalizer) appendError(dst []byte) []byte {
 			rest.Next()
 		}
 		dst = appendMembers(dst, text, at, &m, &rest, &left)
+	}
+	if at < 0 || m[roleCauses].Len() == 0 && ev.slots[keyError].Start == at {
+		dst = n.appendTold(dst, whole[roleStack])
 	}
 	return append(trimComma(dst), '}')
 }

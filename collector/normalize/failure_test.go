@@ -29,6 +29,14 @@ func TestErrors(t *testing.T) {
 		{"no members of an error", `{"error":{"a":1},"exception":{"b":2}}`, failed + `,"error":{"a":1},"attrs":{"exception":{"b":2}}}`},
 		{"causes in causes", `{"err":{"type":"A","cause":{"name":"B","message":"b","cause":{"type":"C","cause":"D: d"}}}}`,
 			failed + `,"error":{"type":"A","causes":[{"type":"B","message":"b"},{"type":"C"},"D: d"]}}`},
+		{"causes in the text of a stack", `{"err":{"type":"A","stack":"A: a\n\tat a.B(C.java:7)\nCaused by: b.B: b\n\tat a.B(C.java:7)\nCaused by: c.C\n"}}`,
+			failed + `,"error":{"message":"a","type":"A","stack":"A: a\n\tat a.B(C.java:7)\nCaused by: b.B: b\n\tat a.B(C.java:7)\nCaused by: c.C\n","causes":[{"type":"b.B","message":"b"},{"type":"c.C"}]}}`},
+		{"causes of its own", `{"err":{"type":"A","message":"a","cause":"x","stack":"A: a\n\tat a.B(C.java:7)\nCaused by: b.B: b\n"}}`,
+			failed + `,"error":{"type":"A","message":"a","causes":["x"],"stack":"A: a\n\tat a.B(C.java:7)\nCaused by: b.B: b\n"}}`},
+		{"a trace in the message", `{"msg":"it failed\njava.io.IOException: a \"b\"\n\tat a.B(C.java:7)\nCaused by: b.B: b"}`,
+			failed + `,"msg":"it failed\njava.io.IOException: a \"b\"\n\tat a.B(C.java:7)\nCaused by: b.B: b","error":{"type":"java.io.IOException","message":"a \"b\"","causes":[{"type":"b.B","message":"b"}]}}`},
+		{"a trace in the message of an event with an error", `{"err":"EOF","msg":"it failed\njava.io.IOException: a\n\tat a.B(C.java:7)"}`,
+			failed + `,"msg":"it failed\njava.io.IOException: a\n\tat a.B(C.java:7)","error":"EOF"}`},
 		{"a list", `{"exception":[{"exc_type":"A","exc_value":"a"},{"exc_type":"B","exc_value":"b"}]}`, failed + `,"error":{"type":"A","message":"a","causes":[{"type":"B","message":"b"}]}}`},
 		{"causes in a list", `{"error":{"type":"A","chain":[{"type":"B","cause":{"type":"C"}},7]}}`, failed + `,"error":{"type":"A","causes":[{"type":"B","causes":[{"type":"C"}]},7]}}`},
 		{"parts", `{"exception.type":"T","exception.message":"m","exception.stacktrace":"s","exception.escaped":true}`,
@@ -244,5 +252,38 @@ func TestFingerprint(t *testing.T) {
 	}
 	if a, b := print(Limits{}, `{"msg":"charge failed","error":{"code":7}}`), print(Limits{}, `{"msg":"refund failed","error":{"code":7}}`); a == "" || a == b {
 		t.Errorf("of the message: %s, %s", a, b)
+	}
+}
+
+// A failure has one fingerprint, whether its trace comes by itself or in the message.
+func TestTraceInTheMessage(t *testing.T) {
+	const trace = `Traceback (most recent call last):\n  File \"/app/db.py\", line 3, in query\n    rows = 1 / 0\nZeroDivisionError: division by zero\n\nThe above exception was the direct cause of the following exception:\n\nTraceback (most recent call last):\n  File \"/app/shop.py\", line 7, in pay\nshop.PaymentError: order 7`
+	prints := map[string]bool{}
+	for _, in := range []string{`{"level":"error","msg":"it failed","exc_info":"` + trace + `"}`, `{"level":"error","msg":"it failed\n` + trace + `"}`, `{"level":"error","log":` + inQuotes(`{"msg":"it failed\n`+trace+`"}`) + `}`} {
+		b, err := normalizeBody(t, Limits{}, in)
+		var line struct {
+			Error struct {
+				Type, Message string
+				Causes        []struct{ Type, Message string }
+			}
+			Attrs map[string]any
+		}
+		if err := json.Unmarshal(b.Lines, &line); err != nil {
+			t.Fatal(err)
+		}
+		if e := line.Error; err != nil || e.Type != "shop.PaymentError" || e.Message != "order 7" || len(e.Causes) != 1 || e.Causes[0].Type != "ZeroDivisionError" || e.Causes[0].Message != "division by zero" {
+			t.Errorf("%s became %s", in, b.Lines)
+		}
+		prints[fmt.Sprint(line.Attrs[FingerprintName])] = true
+	}
+	if len(prints) != 1 || prints["<nil>"] {
+		t.Errorf("fingerprints %v", prints)
+	}
+	for _, l := range []Limits{{Text: Text{Off: true}}, {MaxDepth: 3}, {MaxEventBytes: 600}} {
+		if b, err := normalizeBody(t, l, `{"msg":"it failed\n`+trace+`"}`); err != nil || b.Records != 1 {
+			t.Errorf("%+v: %v, %+v", l, err, b.Rejected)
+		} else if l.Text.Off && strings.Contains(string(b.Lines), `"error"`) {
+			t.Errorf("off: %s", b.Lines)
+		}
 	}
 }

@@ -46,7 +46,9 @@ func (n *Normalizer) addFingerprint() {
 		if !said {
 			n.addMessage(&h, n.textOf(n.ev.slots[keyMsg].Of(n.body.text)))
 		}
-		n.addStack(&h, text, m[roleStack])
+		if n.addStack(&h, text, m[roleStack]); n.failure.inMessage {
+			h.Stack(n.textOf(n.ev.slots[keyMsg].Of(n.body.text)))
+		}
 	default:
 		n.addMessage(&h, n.textOf(n.ev.slots[keyMsg].Of(n.body.text)))
 	}

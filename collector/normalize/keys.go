@@ -56,10 +56,11 @@ type row struct {
 // Keys are the names under which slots, and attributes of one name, are read. They do not
 // change. A nil *Keys has those of the table.
 type Keys struct {
-	cells [1 << cellBits]uint16 // hash table: index in list + 1
-	list  []named
-	rows  []reading
-	gelf  uint64 // mark of events in GELF
+	cells    [1 << cellBits]uint16 // hash table: index in list + 1
+	list     []named
+	rows     []reading
+	gelf     uint64 // mark of events in GELF
+	numbered uint64 // mark of events whose level is a number
 
 	belowLens [256]uint64 // of names that count in merged objects: a bit per length, by the first byte
 }
@@ -130,10 +131,13 @@ func NewKeys(added map[string][]string) (*Keys, error) {
 			}
 		}
 	}
+	k.numbered = marks[ofNumber]
 	for _, r := range rows {
 		k.add(&r, marks)
 	}
-	k.belowLens['e'] |= 1 << len("error")
+	for name := range seconds {
+		k.belowLens[name[0]] |= 1 << len(name)
+	}
 	return k, nil
 }
 
@@ -181,7 +185,7 @@ func (k *Keys) add(r *row, marks map[string]uint64) {
 	switch {
 	case isSlot:
 		s.slot = slot
-		s.below = slot >= keyError
+		s.below = slot >= keyLogger && slot != keySource && slot != keyAttrs && r.beside == ""
 	case r.to != "":
 		s.attr, s.below = []byte(`"`+r.to+`"`), true
 	}
@@ -213,7 +217,7 @@ func (k *Keys) put(name string, to key, again bool) {
 	if n.key == keyOther || n.key == keyRoot || again {
 		n.key = to
 	}
-	if strings.Contains(name, "/") || name == messageInFields {
+	if strings.Contains(name, "/") || objectOf(name) != topLevel {
 		return
 	}
 	for i := range len(name) {
@@ -285,15 +289,18 @@ func (k *Keys) below(name []byte) key {
 	}
 	switch to := k.find(name).key; {
 	case to == keyOther:
-	case to == keyError:
-		return k.find(secondError).key
+	case to < numSlots:
+		return k.find(seconds[string(name)]).key
 	case to >= firstRow && k.rows[to-firstRow].below:
 		return to
 	}
 	return keyOther
 }
 
-var secondError = []byte("err")
+// seconds are second names that count in merged objects for first ones.
+var seconds = map[string][]byte{"error": []byte("err"), "logger": []byte("loggerName"),
+	"trace_id": []byte("traceID"), "traceId": []byte("traceID"), "trace.id": []byte("traceID"),
+	"span_id": []byte("spanID"), "spanId": []byte("spanID"), "span.id": []byte("spanID")}
 
 // row is that of a key that has one.
 func (k *Keys) row(to key) *reading { return &k.rows[to-firstRow] }
@@ -358,10 +365,11 @@ func (k *Keys) ReadAs(name string) (slot string, rare bool) {
 type scope uint8
 
 const (
-	topLevel    scope = iota // in the table
-	belowFields              // message, and what is below
-	belowOthers              // errors and attributes
-	belowAttrs               // not at all: a canonical line stays as it is
+	topLevel     scope = iota // in the table
+	belowFields               // message, and what is below
+	belowContext              // the logger and level of Roarr, and what is below
+	belowOthers               // errors and attributes
+	belowAttrs                // not at all: a canonical line stays as it is
 )
 
 // merges reports whether an object under the key is merged into attrs.
@@ -372,10 +380,23 @@ func scopeOf(k key, name []byte) scope {
 	switch {
 	case k == keyFields:
 		return belowFields
+	case string(name) == "context":
+		return belowContext
 	case string(name) == "attrs":
 		return belowAttrs
 	}
 	return belowOthers
+}
+
+// objectOf is the scope of a name in the table that is looked up in one only.
+func objectOf(name string) scope {
+	switch {
+	case name == messageInFields:
+		return belowFields
+	case strings.HasPrefix(name, "context."):
+		return belowContext
+	}
+	return topLevel
 }
 
 // lookup returns the key of a name in a scope.
@@ -387,6 +408,10 @@ func (k *Keys) lookup(in scope, name []byte) key {
 		return keyOther
 	case in == belowFields && string(name) == "message":
 		return k.find([]byte(messageInFields)).key
+	case in == belowContext && string(name) == "logLevel":
+		return k.find([]byte("context.logLevel")).key
+	case in == belowContext && string(name) == "namespace":
+		return k.find([]byte("context.namespace")).key
 	}
 	return k.below(name)
 }

@@ -1,6 +1,8 @@
 package normalize
 
 import (
+	"bytes"
+
 	"github.com/rollway/rollway/internal/jsonwalk"
 	"github.com/rollway/rollway/internal/levels"
 	"github.com/rollway/rollway/internal/times"
@@ -45,8 +47,11 @@ func (n *Normalizer) isRoot(name []byte) bool { return n.keys.find(name[1 : len(
 // settle gives the members that wait their slots, or puts them into attrs.
 func (n *Normalizer) settle() {
 	l := &n.late
+	if at := n.ev.slots[keyLevel]; at.Len() > 0 && jsonwalk.IsDigit(n.body.text[at.Start]) {
+		l.seen |= n.keys.numbered
+	}
 	var placed [maxLate]bool
-	for rank := uint8(configured); rank <= third; rank++ {
+	for rank := uint8(configured); rank <= last; rank++ {
 		for i := range l.n {
 			m := &l.list[i]
 			if m.key < firstRow {
@@ -82,6 +87,9 @@ func (n *Normalizer) fillSecond(k key, name, value jsonwalk.Span) bool {
 	if r.form == asError {
 		return n.fillError(name, value)
 	}
+	if r.slot == keyAttrs {
+		return n.mergeMembers(value)
+	}
 	if r.slot == keyOther || n.ev.filled&(1<<r.slot) != 0 {
 		return false
 	}
@@ -106,11 +114,55 @@ func (n *Normalizer) fillSecond(k key, name, value jsonwalk.Span) bool {
 		if raw[0] != '"' {
 			return false
 		}
+	case asTracePath:
+		return n.fill(r.slot, value) && traceInPath(raw) == 0
 	}
 	if r.slot >= keyErrorType {
 		return n.fillPart(r.slot, name, value)
 	}
 	return n.fill(r.slot, value)
+}
+
+// traceInPath returns where the id begins in a JSON string that is a path of Google Cloud, or
+// 0.
+func traceInPath(raw []byte) int {
+	if !bytes.HasPrefix(raw, projects) {
+		return 0
+	}
+	i := bytes.Index(raw, tracesInPath)
+	if i < 0 || bytes.IndexByte(raw[i+len(tracesInPath):], '/') >= 0 || len(raw)-i == len(tracesInPath)+1 {
+		return 0
+	}
+	return i + len(tracesInPath)
+}
+
+var projects, tracesInPath = []byte(`"projects/`), []byte("/traces/")
+
+// mergeMembers puts the members of an object, or of the objects in a list, where their names
+// say.
+func (n *Normalizer) mergeMembers(value jsonwalk.Span) bool {
+	text := n.body.text
+	switch text[value.Start] {
+	case '{':
+		for w := jsonwalk.Members(text, value.Start); n.ev.fault == ok && w.Next(); {
+			k := n.lookupIn(belowOthers, w.RawName())
+			if k == keyOther || !n.fillSecond(k, w.Name, w.Value) {
+				n.ev.fault = n.addAttr(w.Name, w.Value, false)
+			}
+		}
+		return true
+	case '[':
+		for w := jsonwalk.Elements(text, value.Start); w.Next(); {
+			if w.Kind() != '{' {
+				return false
+			}
+		}
+		for w := jsonwalk.Elements(text, value.Start); w.Next(); {
+			n.mergeMembers(w.Value)
+		}
+		return true
+	}
+	return false
 }
 
 // fillAttr adds an attribute under its one name, if the event has none so far.

@@ -37,6 +37,7 @@ func (n *Normalizer) writeLine(dst *Batch) {
 		n.before = n.attempt()
 	}
 	n.readText()
+	n.readTrace()
 	if ev.filled&errorBit != 0 && n.failed() {
 		if ev.filled&(1<<keyLevel) == 0 {
 			n.setLevel(slog.LevelError)
@@ -156,6 +157,9 @@ func (n *Normalizer) appendSlot(line []byte, key key, limit int) []byte {
 		return append(line, '"')
 	}
 	if size := idSize(key); size > 0 && len(raw) <= maxPlain {
+		if i := traceInPath(raw); i > 0 {
+			return append(append(line, '"'), raw[i:]...)
+		}
 		if line, again := appendID(line, n.unquoted(raw), size); again {
 			return line
 		}

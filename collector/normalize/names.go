@@ -11,12 +11,13 @@ package normalize
 var names = []row{
 	{to: "time", rank: first, names: "time timestamp ts @timestamp"},
 	{to: "time", rank: second, form: asTime, names: "@t _time Time Timestamp asctime date datetime eventTime event_time time_iso8601 timeMillis __REALTIME_TIMESTAMP"},
-	{to: "time", rank: second, form: asTime, names: "record.time.repr record.time.timestamp t.$date"},
+	{to: "time", rank: second, form: asTime, names: "record.time.repr record.time.timestamp t.$date _meta.date"},
 	{to: "time", rank: second, form: asInstant, names: "instant"},
+	{to: "time", rank: third, form: asTime, names: "created", beside: "relativeCreated"},
 
 	{to: "level", rank: first, names: "level severity lvl"},
 	{to: "level", rank: second, names: "@l @level LEVEL Level LogLevel SeverityText detected_level levelname level_name log.level logLevel log_level loglevel severityText severity_text"},
-	{to: "level", rank: second, names: "error_severity record.level.name"},
+	{to: "level", rank: second, names: "error_severity record.level.name _meta.logLevelName context.logLevel"},
 	{to: "level", rank: second, form: asOTel, names: "SEVERITY Severity SeverityNumber severityNumber severity_number"},
 	{to: "level", rank: second, form: asSyslog, names: "PRIORITY"},
 	{to: "level", rank: third, names: "s", beside: "ctx"},
@@ -28,13 +29,15 @@ var names = []row{
 	{to: "msg", rank: third, names: "@mt MessageTemplate event"},
 	{to: "msg", rank: third, form: asText, names: "line"},
 	{to: "msg", rank: third, names: "output", beside: "rule output_fields"},
+	{to: "msg", rank: third, form: asText, names: "0", beside: "_meta"},
 
 	{to: "service", rank: first, names: "service app service.name"},
 	{to: "service", rank: second, names: "SYSLOG_IDENTIFIER serviceName service_name PROGRAM"},
 
 	{to: "logger", rank: first, names: "logger"},
-	{to: "logger", rank: second, names: "@module SourceContext _logger log.logger loggerName logger_name record.name"},
-	{to: "logger", rank: third, names: "name", beside: "levelname hostname level_index"},
+	{to: "logger", rank: second, names: "@module SourceContext _logger log.logger loggerName logger_name logger.name record.name _meta.name"},
+	{to: "logger", rank: third, names: "context.namespace", beside: "context.logLevel"},
+	{to: "logger", rank: third, names: "name", beside: "levelname hostname level_index location level=number"},
 	{to: "logger", rank: third, names: "channel", beside: "level_name"},
 	{to: "logger", rank: third, names: "Category", beside: "LogLevel"},
 	{to: "logger", rank: third, names: "target", beside: messageInFields},
@@ -43,19 +46,22 @@ var names = []row{
 	{to: "source", rank: second, names: "caller @caller logging.googleapis.com/sourceLocation"},
 
 	{to: "trace_id", rank: first, names: "trace_id traceId trace.id"},
-	{to: "trace_id", rank: second, names: "@tr TraceID TraceId dd.trace_id otelTraceID traceID traceid logging.googleapis.com/trace"},
+	{to: "trace_id", rank: second, names: "@tr TraceID TraceId dd.trace_id otelTraceID traceID traceid"},
+	{to: "trace_id", rank: second, form: asTracePath, names: "logging.googleapis.com/trace"},
 	{to: "span_id", rank: first, names: "span_id spanId span.id"},
 	{to: "span_id", rank: second, names: "@sp SpanID SpanId dd.span_id otelSpanID spanID spanid logging.googleapis.com/spanId"},
 
 	{to: "error", rank: first, names: "error"},
 	{to: "error", rank: second, form: asError, names: "err exception exc_info exc_text exc thrown throwable @x Exception record.exception"},
-	{to: "error.type", rank: second, names: "error.type error.kind exception.type exc_type exception_class errorType"},
+	{to: "error", rank: third, form: asError, names: "2", beside: "_meta"},
+	{to: "error.type", rank: second, names: "error.type error.kind exception.type exc_type exception_class error_type errorType"},
 	{to: "error.message", rank: second, names: "error.message error.msg exception.message exc_value exception_message errorMessage"},
 	{to: "error.stack", rank: second, names: "error.stack error.stack_trace exception.stacktrace stack_trace stacktrace stackTrace"},
 	{to: "error.stack", rank: second, form: asTrace, names: "stack traceback full_message"},
+	{to: "error.stack", rank: third, form: asTrace, names: "text", beside: "record"},
 
-	{to: "host", rank: second, names: "hostname host.name HOSTNAME HOST _HOSTNAME MachineName"},
-	{to: "thread", rank: second, names: "thread_name threadName thread.name process.thread.name ThreadName record.thread.name"},
+	{to: "host", rank: second, names: "hostname host.name HOSTNAME HOST _HOSTNAME MachineName host.hostname _meta.hostname"},
+	{to: "thread", rank: second, names: "thread_name threadName thread.name process.thread.name ThreadName logger.thread_name record.thread.name"},
 	{to: "thread", rank: third, names: "ctx", beside: "s"},
 
 	{to: "method", rank: second, names: "http.request.method http.method request_method RequestMethod req.method request.method"},
@@ -67,7 +73,10 @@ var names = []row{
 
 	{to: "members", rank: first, names: "metadata attributes context attrs"},
 	{to: "members", rank: first, names: "fields"},
-	{to: "", rank: second, names: "rule output_fields level_index"}, // tell of others only
+	{to: "members", rank: last, names: "mdc contextMap kvpList record.extra"},
+	{to: "members", rank: last, names: "extra", beside: "logsource level_name"},
+	{to: "members", rank: last, names: "1", beside: "_meta"},
+	{to: "", rank: second, names: "rule output_fields level_index location logsource record relativeCreated _meta"}, // tell of others only
 }
 
 // Ranks of names. Those of the configuration come after the first ones.
@@ -76,23 +85,29 @@ const (
 	configured
 	second
 	third
+	last // after all others: members of objects, and of those in a list
 )
 
-// messageInFields is a message in an object under fields, as of Rust's tracing.
+// messageInFields is a message in an object under fields, as of Rust's tracing. Such names
+// are looked up when the members of the object are read.
 const messageInFields = "fields.message"
+
+// ofNumber is the mark of an event whose level is a number.
+const ofNumber = "level=number"
 
 // manner tells how the value of a member is read; otherwise it is as that of a first name.
 type manner uint8
 
 const (
-	asSlot    manner = iota
-	asTime           // no number that is rather something else
-	asInstant        // Log4j's {"epochSecond":1779972000,"nanoOfSecond":118000000}
-	asOTel           // a name, or a number of OpenTelemetry
-	asSyslog         // a name, or a number of syslog
-	asError          // a text, or an object that tells of an error
-	asTrace          // a text with a stack trace
-	asText           // no number
+	asSlot      manner = iota
+	asTime             // no number that is rather something else
+	asInstant          // Log4j's {"epochSecond":1779972000,"nanoOfSecond":118000000}
+	asOTel             // a name, or a number of OpenTelemetry
+	asSyslog           // a name, or a number of syslog
+	asError            // a text, or an object that tells of an error
+	asTrace            // a text with a stack trace
+	asText             // no number
+	asTracePath        // an id, or Google's projects/P/traces/ID, which stays as well
 )
 
 // formNotes are for the page.
@@ -102,4 +117,6 @@ var formNotes = [...]string{
 	asSyslog:  "numbers are syslog's",
 	asTrace:   "a text with a stack trace",
 	asText:    "a text",
+
+	asTracePath: "also the end of `projects/P/traces/ID`",
 }

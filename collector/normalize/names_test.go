@@ -83,7 +83,7 @@ func namesTable() string {
 		if r.to == "members" {
 			to = "attributes, its members"
 		}
-		rank := map[uint8]string{first: "first", second: "second", third: "third"}[r.rank]
+		rank := map[uint8]string{first: "first", second: "second", third: "third", last: "last"}[r.rank]
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", to, rank, quote(r.names, " "), strings.Join(notes, "; "))
 	}
 	return b.String()

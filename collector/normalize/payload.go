@@ -182,6 +182,9 @@ func (n *Normalizer) open(form form, part []byte) bool {
 func (n *Normalizer) addParsed(object []byte, all bool, before *attempt) {
 	sent, escapes := n.body.text, n.body.escapes
 	n.takeBack(before)
+	if n.failure.inMessage { // which is read again
+		n.failure.value, n.failure.inMessage = n.failure.value[:0], false
+	}
 	if !n.roomFor(len(n.attrs) + n.lineSize() + len(object)) {
 		return
 	}

@@ -40,6 +40,52 @@ func Parse(text []byte) (t Trace) {
 	return t
 }
 
+// Find returns the part of a text that is a trace, up to its end, and what that tells; it has
+// no frames if there is none. It begins with the first line of a traceback, or a line
+// with the type of an error, before the first frame; or with Go's panic.
+func Find(text []byte) ([]byte, Trace) {
+	start := -1
+	var before []byte // the line before
+	for at := 0; at < len(text); {
+		line, _, _ := bytes.Cut(text[at:], newline)
+		s := bytes.TrimLeft(line, " \t")
+		switch {
+		case bytes.HasPrefix(s, pythonHeader), bytes.HasPrefix(line, panicPrefix) && bytes.Contains(text[at:], []byte("\ngoroutine ")):
+			return text[at:], Parse(text[at:])
+		case len(s) < len(line) && bytes.HasPrefix(s, []byte("at ")) && bytes.IndexAny(s, "(:") > 0:
+			if kind, _ := cutHead(before); start < 0 && bytes.IndexByte(kind, '.') > 0 {
+				start = at - len(before) - 1
+			}
+			if start < 0 {
+				return nil, Trace{}
+			}
+			return text[start:], Parse(text[start:])
+		case start < 0 && isErrorHead(s):
+			start = at + len(line) - len(s)
+		}
+		before = line
+		at += len(line) + 1
+	}
+	return nil, Trace{}
+}
+
+// isErrorHead reports whether a line begins with the type of an error.
+func isErrorHead(line []byte) bool {
+	for _, before := range headsBefore {
+		line = bytes.TrimPrefix(line, []byte(before))
+	}
+	if bytes.HasPrefix(line, []byte(threadHead)) {
+		_, line, _ = bytes.Cut(line[len(threadHead):], []byte(`" `))
+	}
+	kind, _ := cutHead(line)
+	return isError(kind)
+}
+
+// What may be before the type of an error.
+const threadHead = `Exception in thread "`
+
+var headsBefore = [...]string{"Unhandled exception. ", "Uncaught "}
+
 var (
 	newline         = []byte("\n")
 	errorSuffix     = []byte("Error")
@@ -59,8 +105,8 @@ func pythonHead(text []byte) []byte {
 		return nil
 	}
 	rest := text[at+len(pythonHeader):]
-	for len(rest) > 0 && (rest[0] == '\n' || rest[0] == '\r' || rest[0] == ' ' || rest[0] == '\t') {
-		if rest[0] == ' ' || rest[0] == '\t' { // a frame
+	for len(rest) > 0 && (rest[0] == '\n' || rest[0] == '\r' || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '>') {
+		if rest[0] == ' ' || rest[0] == '\t' || rest[0] == '>' { // a frame
 			_, after, more := bytes.Cut(rest, newline)
 			if !more {
 				return nil
@@ -79,7 +125,7 @@ func headEnd(text []byte) int {
 		line, _, _ := bytes.Cut(text[at:], newline)
 		trimmed := bytes.TrimLeft(line, " \t")
 		if at > 0 && (bytes.HasPrefix(trimmed, []byte("at ")) && len(trimmed) < len(line) || bytes.HasPrefix(line, []byte("Stack trace:")) ||
-			bytes.HasPrefix(line, []byte("Caused by: ")) || bytes.HasPrefix(trimmed, []byte("---> ")) || bytes.HasPrefix(trimmed, []byte("... "))) {
+			bytes.HasPrefix(line, []byte("Caused by: ")) || bytes.HasPrefix(line, []byte("caused by: ")) || bytes.HasPrefix(trimmed, []byte("[cause]: ")) || bytes.HasPrefix(trimmed, []byte("---> ")) || bytes.HasPrefix(trimmed, []byte("... "))) {
 			return at
 		}
 		at += len(line) + 1
@@ -90,13 +136,13 @@ func headEnd(text []byte) int {
 // head reads "Type: message".
 func (t *Trace) head(head []byte) {
 	line, _, _ := bytes.Cut(head, newline)
-	for _, before := range []string{`Exception in thread "`, "Unhandled exception. ", "Uncaught "} {
+	for _, before := range headsBefore {
 		if i := bytes.Index(line, []byte(before)); i >= 0 {
 			head = head[i+len(before):]
-			if before[len(before)-1] == '"' {
-				_, head, _ = bytes.Cut(head, []byte(`" `))
-			}
 		}
+	}
+	if i := bytes.Index(line, []byte(threadHead)); i >= 0 {
+		_, head, _ = bytes.Cut(head[i+len(threadHead):], []byte(`" `))
 	}
 	t.Type, t.Message = cutHead(head)
 	for rest := head; t.Type == nil; { // there may be a message before it

@@ -169,3 +169,53 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+const causesOfDotnet = `System.InvalidOperationException: order 7 ---> Shop.DbException: closed: x ---> System.IO.IOException: broken
+   at Shop.Db.Query(Int32 a)
+   --- End of inner exception stack trace ---
+   at Shop.Cart.Pay(Order o)`
+
+func TestCauses(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{pythonText, "ZeroDivisionError: division by zero"},
+		{strings.Replace(pythonText, "The above exception was the direct cause of the following exception:", "something else", 1), ""},
+		{"Traceback (most recent call last):\n  File \"a\", line 1, in f\nA: 1\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"a\", line 1, in f\n> File \"a\", line 1, in f\nb.B\n\n" +
+			"The above exception was the direct cause of the following exception:\n\nTraceback (most recent call last):\n  File \"a\", line 1, in f\nC: 1", "b.B: |A: 1"},
+		{javaText, "java.lang.ArithmeticException: / by zero"},
+		{"a.B: x\n\tat a.C(D.java:1)\nCaused by: a.E: y\nof two lines\n\tat a.C(D.java:1)\n\t... 3 more\nCaused by: a.F\n\tat a.C(D.java:1)", "a.E: y\nof two lines|a.F: "},
+		{"a.B: x\n\tat a.C(D.java:1)\n\tSuppressed: a.E: y\n\t\tat a.C(D.java:1)\n\tCaused by: a.F: z\n\t\tat a.C(D.java:1)", ""},
+		{dotnetText, "System.DivideByZeroException: Attempted to divide by zero."},
+		{causesOfDotnet, "Shop.DbException: closed: x|System.IO.IOException: broken"},
+		{strings.ReplaceAll(causesOfDotnet, "\n", "\r\n"), "Shop.DbException: closed: x|System.IO.IOException: broken"},
+		{"E: x\n    at f (/a.js:1:2)\ncaused by: TypeError: y\n    at f (/a.js:1:2)\ncaused by: Error: z\n    at f", "TypeError: y|Error: z"},
+		{"E: x\n    at f (/a.js:1:2) {\n  [cause]: TypeError: y\n      at f (/a.js:1:2)\n}", "TypeError: y"},
+		{"no payment\n\nCaused by:\n    0: closed\n    1: broken\n\nStack backtrace:\n   0: f", ": closed|: broken"},
+		{"no payment\n\nCaused by:\n    closed", ": closed"},
+		{"a ---> b", ""}, {"Caused by:", ""}, {"", ""}, {nodeText, ""}, {golangText, ""}, {zapText, ""}, {rubyText, ""},
+	} {
+		var got []string
+		Causes([]byte(c.text), func(t Trace) { got = append(got, fmt.Sprintf("%s: %s", t.Type, t.Message)) })
+		if strings.Join(got, "|") != c.want {
+			t.Errorf("%s\n got %q\nwant %q", c.text, got, c.want)
+		}
+	}
+}
+
+// TestFind looks for traces in texts with something before and after them.
+func TestFind(t *testing.T) {
+	for _, c := range []struct{ text, begin, kind, message string }{
+		{"order failed\n" + pythonText, "Traceback", "shop.PaymentError", "order 7\nof two lines"},
+		{"2026-05-28 12:40:00 ERROR Shop: order failed\n" + javaText, "com.shop.Pay", "com.shop.PaymentException", "order 7"},
+		{"fail: Shop[0]\n      order failed\n      " + dotnetText, "Shop.Pay", "Shop.PaymentException", "order 7"},
+		{"ERROR: x\ncom.shop.Declined: order 7\n\tat a.B(C.java:7)", "com.shop.Declined", "com.shop.Declined", "order 7"},
+		{"x\nException in thread \"main\" a.BException: y\n\tat a.B(C.java:7)", "Exception in", "a.BException", "y"},
+		{"failed\n" + nodeText, "TypeError", "TypeError", "order 7"},
+		{"failed\n" + golangText, "panic: ", "", "order 7"},
+		{"ERROR: x\n\tat a.B(C.java:7)", "", "", ""}, {"KeyError: x\nis no trace", "", "", ""}, {"look\n  at (this)", "", "", ""}, {"panic: x", "", "", ""}, {"", "", "", ""},
+	} {
+		part, got := Find([]byte(c.text))
+		if !bytes.HasPrefix(part, []byte(c.begin)) || got.Traced != (c.begin != "") || string(got.Type) != c.kind || string(got.Message) != c.message {
+			t.Errorf("%s\nbegins %.30q, %q, %q, traced %v", c.text, part, got.Type, got.Message, got.Traced)
+		}
+	}
+}

@@ -6,7 +6,7 @@
 //	time_unix_nano, or else observed_time_unix_nano    time
 //	severity_number, or else severity_text             level; number − 9 is slog's
 //	body that is a string, number, boolean or bytes    msg; bytes in base64
-//	resource's service.name                            service
+//	resource's service.name, host.name                 service, attrs.host
 //	name of the scope                                  logger
 //	trace_id, span_id                                  trace_id, span_id, in hexadecimal
 //
@@ -22,7 +22,7 @@
 //	scope.version, scope.schema_url, scope.dropped_attributes_count
 //	resource.schema_url, resource.dropped_attributes_count
 //
-// so that host.name of a resource is resource.host.name in a query. Fields that
+// so that os.type of a resource is resource.os.type in a query. Fields that
 // are unset, zero or empty make no attribute. Entity references, which repeat
 // names of attributes, are left out.
 //

@@ -17,9 +17,9 @@ import (
 // The parts of a request that are read once and needed for each record.
 type (
 	resource struct {
-		msg       part   // the message
-		service   []byte // text of service.name, if it is a string
-		others    bool   // it has other attributes
+		msg       part           // the message
+		own       [numOwn][]byte // texts of ownNames, if they are strings
+		others    bool           // it has other attributes
 		dropped   uint64
 		schemaURL []byte // text
 	}
@@ -217,9 +217,13 @@ func (r *reader) scope(sc *scope) error {
 }
 
 func (r *reader) resource(res *resource) error {
-	if service := r.textOf(res.service); len(service) > 0 {
+	if service := r.textOf(res.own[ofService]); len(service) > 0 {
 		r.b.Slot(normalize.Service)
 		r.b.String(service)
+	}
+	if host := r.textOf(res.own[ofHost]); len(host) > 0 {
+		r.b.Member(nameHost)
+		r.b.String(host)
 	}
 	r.textAttr(nameResourceURL, res.schemaURL)
 	r.countAttr(nameResourceLost, res.dropped)
@@ -265,6 +269,7 @@ var (
 	nameFlags          = []byte("flags")
 	nameDropped        = []byte("dropped_attributes_count")
 	nameEvent          = []byte("event_name")
+	nameHost           = []byte("host.name")
 	nameResource       = []byte("resource")
 	nameResourceURL    = []byte("resource.schema_url")
 	nameResourceLost   = []byte("resource.dropped_attributes_count")

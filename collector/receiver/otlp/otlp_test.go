@@ -80,7 +80,7 @@ func TestJSON(t *testing.T) {
 	}
 	// What is shared may come after what shares it.
 	lines, _ := decode(t, inJSON, `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}],"scope":{"name":"n","version":"v"}}],"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}},{"key":"host.name","value":{"stringValue":"h"}}]}}]}`)
-	if want := before + `"level":"INFO","service":"shop","logger":"n","attrs":{"scope.version":"v","resource":{"host.name":"h"}}}`; lines[0] != want {
+	if want := before + `"level":"INFO","service":"shop","logger":"n","attrs":{"scope.version":"v","host":"h"}}`; lines[0] != want {
 		t.Errorf("got  %s\nwant %s", lines[0], want)
 	}
 }

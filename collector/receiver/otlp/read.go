@@ -60,8 +60,8 @@ func (r *reader) readResource(res *resource, msg part) (end int, err error) {
 			return 0, nil
 		}
 		p, err := r.keyValue(v.part)
-		if text := r.service(&p); text != nil && res.service == nil {
-			res.service = text
+		if i, text := r.ownResource(&p); text != nil && res.own[i] == nil {
+			res.own[i] = text
 		} else {
 			res.others = true
 		}

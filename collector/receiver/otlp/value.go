@@ -108,7 +108,7 @@ type named uint8
 
 const (
 	asMember named = iota // of an object
-	asOther               // likewise, except for the first service.name, which has a slot
+	asOther               // likewise, except for the first of each of ownNames
 	asAttr
 	asField
 )
@@ -125,6 +125,7 @@ func (r *reader) object(m *message, msg part, as named) (end int, err error) {
 // pairs gives the Builder the KeyValues in a message. Once the event is a rejected one
 // nested values are not read any more.
 func (r *reader) pairs(m *message, msg part, as named) (end int, err error) {
+	var seen [numOwn]bool
 	return r.fields(m, msg, func(f *field, v value) (int, error) {
 		if f.message != &keyValueMsg {
 			return 0, nil
@@ -134,8 +135,8 @@ func (r *reader) pairs(m *message, msg part, as named) (end int, err error) {
 			if err != nil {
 				return 0, err
 			}
-			if r.service(&p) != nil {
-				as = asMember
+			if i, text := r.ownResource(&p); text != nil && !seen[i] {
+				seen[i] = true
 				return p.end, nil
 			}
 		}
@@ -258,11 +259,23 @@ func (r *reader) keyValue(msg part) (p keyValue, err error) {
 	return p, err
 }
 
-// service returns the value of a KeyValue if its key is service.name and the value is
+// ownNames are the attributes of a resource that have a place of their own in an event.
+var ownNames = [...]string{ofService: "service.name", ofHost: "host.name"}
+
+const (
+	ofService = iota
+	ofHost
+	numOwn
+)
+
+// ownResource returns which of ownNames the key of a KeyValue is, and the value if that is
 // a string that is not empty.
-func (r *reader) service(p *keyValue) (text []byte) {
-	if r.json && !jsonwalk.Equal(p.key, serviceName) || !r.json && string(p.key) != serviceName || !p.hasValue {
-		return nil
+func (r *reader) ownResource(p *keyValue) (i int, text []byte) {
+	for i < numOwn && (r.json && !jsonwalk.Equal(p.key, ownNames[i]) || !r.json && string(p.key) != ownNames[i]) {
+		i++
+	}
+	if i == numOwn || !p.hasValue {
+		return 0, nil
 	}
 	r.any(p.value, func(v anyValue) (int, error) {
 		if v.kind == anyString && len(r.textOf(v.bytes)) > 0 {
@@ -270,7 +283,7 @@ func (r *reader) service(p *keyValue) (text []byte) {
 		}
 		return 0, nil
 	})
-	return text
+	return i, text
 }
 
 // Numbers of the attributes among the fields of their messages.
@@ -290,5 +303,3 @@ func (r *reader) name(key []byte, as named) {
 		r.b.Name(key)
 	}
 }
-
-const serviceName = "service.name"

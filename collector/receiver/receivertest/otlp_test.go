@@ -53,10 +53,10 @@ func sendOTLP(t *testing.T, exporter sdk.Exporter, err error) {
 const (
 	attrs    = `"ms":812,"ratio":0.5,"ok":true,"raw":"AQI=","list":["a",2],"map":{"k":"v"}`
 	observed = `"observed_time":"TIME","severity_text":"slow"`
-	shared   = `"scope.version":"1.2.3","scope.schema_url":"https://example.com/1","resource":{"host.name":"web-1"}`
+	shared   = `"scope.version":"1.2.3","scope.schema_url":"https://example.com/1"`
 	head     = `{"time":"2026-05-28T12:40:00.123456789Z","level":"WARN+1",`
-	wantGo   = head + `"msg":"slow","service":"shop","logger":"checkout","attrs":{` + attrs + `,` + observed + `,` + shared + "}}\n" +
-		head + `"service":"shop","logger":"checkout","attrs":{` + attrs + `,` + observed + `,"event_name":"declined",` + shared + `,"code":7}}` + "\n"
+	wantGo   = head + `"msg":"slow","service":"shop","logger":"checkout","attrs":{` + attrs + `,` + observed + `,` + shared + `,"host":"web-1"}}` + "\n" +
+		head + `"service":"shop","logger":"checkout","attrs":{` + attrs + `,` + observed + `,"event_name":"declined",` + shared + `,"code":7,"host":"web-1"}}` + "\n"
 )
 
 func TestSDKForGo(t *testing.T) {

@@ -171,14 +171,24 @@ func (d *decoder) line(value, content []byte) {
 
 // members gives the members of an event's object. Splunk's own libraries put
 // what was logged into "message", Docker into "line": if that is an object, its
-// members are the event's.
+// members are the event's, and so are those of "meta" beside its "msg", of a transport of
+// winston, which says the message again there.
 func (d *decoder) members(object []byte, top bool) {
 	for w := wire.Members(object); w.Next() && !d.Failed(); {
-		if top && (w.Is("message") || w.Is("line")) && wire.IsObject(w.RawValue()) {
-			d.members(w.RawValue(), false)
-			continue
+		name, value := w.RawName(), w.RawValue()
+		switch {
+		case top && (w.Is("message") || w.Is("line")) && wire.IsObject(value):
+			d.members(value, false)
+		case !top && w.Is("meta") && wire.IsObject(value):
+			said := wire.Get(object, "msg")
+			for m := wire.Members(value); m.Next() && !d.Failed(); {
+				if !m.Is("message") || !bytes.Equal(m.RawValue(), said) {
+					d.PutField(m.RawName(), m.RawValue())
+				}
+			}
+		default:
+			d.PutField(name, value)
 		}
-		d.PutField(w.RawName(), w.RawValue())
 	}
 }
 
