@@ -24,7 +24,7 @@ func TestPage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.walk(t, open(t, browser, at+"/ui/"), at) })
 	}
-	for name, walk := range map[string]func(t *testing.T, browser *uitest.Browser){"Live": walkLive, "Errors": walkErrors, "Pipeline": walkPipeline, "Why": walkWhy, "Attack": walkAttack, "Hostile": walkHostile, "Empty": walkEmpty} {
+	for name, walk := range map[string]func(t *testing.T, browser *uitest.Browser){"Live": walkLive, "Restart": walkRestart, "Errors": walkErrors, "Pipeline": walkPipeline, "Why": walkWhy, "Attack": walkAttack, "Hostile": walkHostile, "Empty": walkEmpty} {
 		t.Run(name, func(t *testing.T) { walk(t, browser) })
 	}
 }

@@ -3,6 +3,7 @@ package ui_test
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,28 @@ func walkLive(t *testing.T, browser *uitest.Browser) {
 	tab.Until(`[...document.querySelectorAll('.row-msg')].every((e) => e.innerText.startsWith('order 50')) && document.querySelectorAll('.row').length === 6`)
 	send(t, at, numbered(506, 20)...)
 	tab.Until(`document.querySelectorAll('.row').length === 10`)
+}
+
+// walkRestart has the collector restart while lines are followed: none is left out, none is there twice.
+func walkRestart(t *testing.T, browser *uitest.Browser) {
+	data := filepath.Join(t.TempDir(), "data")
+	at, stop := run(t, data)
+	tab := open(t, browser, at+"/ui/#/live")
+	tab.Until(`document.querySelector('.dot.live')`)
+	send(t, at, numbered(0, 10)...)
+	tab.Until(`document.querySelectorAll('.row').length === 10`)
+	stop()
+	tab.Until(`document.querySelector('.dot.away')`)
+	run(t, data, func(c *config.Config) { c.Listen = strings.TrimPrefix(at, "http://") })
+	send(t, at, numbered(10, 10)...)
+	tab.Until(`document.querySelectorAll('.row').length === 20 && document.querySelector('.dot.live')`)
+	var texts []string
+	tab.Eval(`[...document.querySelectorAll('.row-msg')].map((e) => e.innerText)`, &texts)
+	for i, text := range texts {
+		if text != fmt.Sprintf("order %d", i) {
+			t.Errorf("line %d is %q", i, text)
+		}
+	}
 }
 
 // walkHostile has lines that were made to harm those who read them.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,8 +23,15 @@ import (
 // started runs a collector for the length of a test, and returns its URL.
 func started(t testing.TB, change ...func(*config.Config)) string {
 	t.Helper()
+	at, _ := run(t, filepath.Join(t.TempDir(), "data"), change...)
+	return at
+}
+
+// run runs a collector with a data folder until stop is called or the test ends.
+func run(t testing.TB, data string, change ...func(*config.Config)) (at string, stop func()) {
+	t.Helper()
 	cfg := config.Default()
-	cfg.Listen, cfg.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	cfg.Listen, cfg.Data = "127.0.0.1:0", data
 	cfg.Timeouts.Linger = 0
 	for _, f := range change {
 		f(&cfg)
@@ -33,13 +41,14 @@ func started(t testing.TB, change ...func(*config.Config)) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
-	return "http://" + c.Addr().String()
+	t.Cleanup(stop)
+	return "http://" + c.Addr().String(), stop
 }
 
 // open opens a page, whose scripts must not fail until the end of the test.
