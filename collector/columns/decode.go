@@ -121,6 +121,14 @@ func (v *values) index(i int) int {
 	return i
 }
 
+// number is how many strings or values there are that index tells.
+func (c *column) number() int {
+	if c.ends != nil {
+		return len(c.ends)
+	}
+	return c.n
+}
+
 // append appends value i.
 func (v *values) append(dst []byte, i int) []byte {
 	if v.ends != nil {

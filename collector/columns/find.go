@@ -129,8 +129,12 @@ func (b *Block) Find(out Rows, matcher func(path string) *Matcher) error {
 			if !b.read(c) {
 				return ErrDamaged
 			}
-			if hits = b.find(&c.values, c.n, m); hits.Len() == 0 {
+			hits = b.find(&c.values, c.n, m)
+			switch hits.Len() {
+			case 0:
 				continue
+			case c.number():
+				hits = nil // all
 			}
 		}
 		b.rowsOf(out, i, hits)

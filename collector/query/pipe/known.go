@@ -125,7 +125,8 @@ type knownColumn struct {
 	step       int64   // of times that are cut, in nanoseconds; 0: values
 	start, end int64   // of the step that was last
 	values     []int32 // memory
-	numbers    []int64 // of the rows
+	numbers    []int64 // of the rows, or the first one's if all have that
+	mask       int     // of an index in numbers
 	text       []byte  // memory
 }
 
@@ -142,9 +143,21 @@ func (k *known) begin(s *statsStep, t *Table, rows, groups []int32) (grown int) 
 		return 0
 	}
 	k.how = slices.Grow(k.how[:0], len(rows))[:len(rows)]
-	clear(k.how)
+	fixed := uint32(0)
 	for i := range k.columns {
-		grown += k.columns[i].read(rows, k.how, 8*i)
+		if c := &k.columns[i]; c.Fixed() && len(rows) > 0 {
+			var how [1]uint32
+			grown += c.read(rows[:1], how[:], 8*i)
+			fixed |= how[0]
+		}
+	}
+	for i := range k.how {
+		k.how[i] = fixed
+	}
+	for i := range k.columns {
+		if c := &k.columns[i]; !c.Fixed() {
+			grown += c.read(rows, k.how, 8*i)
+		}
 	}
 	if k.single >= 0 && len(rows) > 0 {
 		k.fix()
@@ -169,7 +182,7 @@ func (k *known) fix() {
 	for i := range k.columns {
 		c := &k.columns[i]
 		if fixed[1] |= int64(c.how) << (8 * i); i != k.single {
-			fixed[2+i] = c.numbers[0]
+			fixed[2+i] = c.number(0)
 		}
 	}
 	if fixed != k.fixed {
@@ -179,7 +192,7 @@ func (k *known) fix() {
 
 // slot is the index in direct of the row at i; more than maxDirect: it has none.
 func (k *known) slot(i int) uint64 {
-	n := uint64(k.columns[k.single].numbers[i])
+	n := uint64(k.columns[k.single].number(i))
 	if n < maxDirect && k.how[i]>>(8*k.single)&0xff != absent {
 		n++
 	}
@@ -264,6 +277,9 @@ func (c *knownColumn) spell(step int64) bool {
 func (c *knownColumn) read(rows []int32, how []uint32, bit int) (grown int) {
 	values := c.Values(&c.values, rows)
 	c.numbers = slices.Grow(c.numbers[:0], len(rows))[:len(rows)]
+	if c.mask = -1; c.Fixed() {
+		c.mask = 0
+	}
 	way := c.how << bit
 	for i, at := range values {
 		if at < 0 {
@@ -289,6 +305,9 @@ func (c *knownColumn) read(rows []int32, how []uint32, bit int) (grown int) {
 	}
 	return grown
 }
+
+// number is that of the row at i.
+func (c *knownColumn) number(i int) int64 { return c.numbers[i&c.mask] }
 
 // name gives an entry of the dictionary, which is the value at, its number in names.
 func (c *knownColumn) name(entry int64, at int32) (grown int) {
@@ -324,7 +343,7 @@ func (k *known) hash() {
 func (k *known) hashOf(i int) uint64 {
 	hash := uint64(k.how[i])
 	for j := range k.columns {
-		hash = mixed(hash, uint64(k.columns[j].numbers[i]))
+		hash = mixed(hash, uint64(k.columns[j].number(i)))
 	}
 	return hash
 }
@@ -349,7 +368,7 @@ func (k *known) is(at, i int) bool {
 		return false
 	}
 	for j := range k.columns {
-		if at++; k.places[at] != uint64(k.columns[j].numbers[i]) {
+		if at++; k.places[at] != uint64(k.columns[j].number(i)) {
 			return false
 		}
 	}
@@ -380,14 +399,14 @@ func (k *known) note(i int, group int32) (grown int) {
 	k.used++
 	k.places[at] = uint64(k.how[i])<<32 | uint64(group+1)
 	for j := range k.columns {
-		k.places[at+1+j] = uint64(k.columns[j].numbers[i])
+		k.places[at+1+j] = uint64(k.columns[j].number(i))
 	}
 	return grown
 }
 
 // noteDirect is note for direct; false: the row has no place there, or there would be few others.
 func (k *known) noteDirect(i int, group int32) (grown int, ok bool) {
-	const dense, least = 16, 64
+	const dense, least = 32, 64
 	at, n := k.slot(i), len(k.direct)
 	if at > maxDirect || at >= uint64(max(n, least, dense*int(group))) {
 		return 0, false
