@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/normalize"
 )
 
@@ -180,4 +181,20 @@ func packedValue(v any) string {
 		return text
 	}
 	panic("no such value here")
+}
+
+// A query by the name that a sender has used tells under which one its value is stored.
+func TestHintOfStoredName(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Normalize.Service = config.Words{"component"}
+	r := run(t, cfg)
+	if status, _, body := r.do(t, "POST", "/api/logs", `{"msg":"x","hostname":"web-1","component":"shop","err":{"name":"E"}}`); status != http.StatusOK {
+		t.Fatal(status, body)
+	}
+	for name, stored := range map[string]string{"hostname": "host", "component": "service", "err": "error", "exc_type": "error.type", "message": "msg"} {
+		_, h, _ := r.do(t, "GET", "/api/query?q="+name+"=x", "")
+		if want := fmt.Sprintf("of the newest 1 lines none has the field `%s`; `%[1]s` is stored as `%s`", name, stored); h.Get("Rollway-Hint") != want {
+			t.Errorf("%s: %q", name, h.Get("Rollway-Hint"))
+		}
+	}
 }
