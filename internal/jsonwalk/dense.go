@@ -30,14 +30,6 @@ func where(b *[block]byte, cs uint64) uint64 {
 
 // controls returns where control characters are in a block.
 func controls(b *[block]byte) (m uint64) {
-	some := uint64(0) // a borrow may mark bytes after one that is marked, none without one
-	for n := 0; n < block; n += 8 {
-		w := word(b, n)
-		some |= (w - ones*' ') &^ w
-	}
-	if some&highs == 0 {
-		return 0
-	}
 	for n := 0; n < block; n += 8 {
 		w := word(b, n)
 		m |= gather(^(w&sevens+ones*(0x80-' ')|w)&highs) << n
@@ -50,10 +42,22 @@ func word(b *[block]byte, n int) uint64 { return binary.LittleEndian.Uint64(b[n 
 // marks returns where escapes begin in a block that does not begin within one, and where it
 // has to be stopped at: quotes and control characters that no escape has.
 func marks(b *[block]byte) (starts, stops uint64) {
-	slashes := where(b, ones*'\\')
+	slashes, some := uint64(0), uint64(0)
+	for n := 0; n < block; n += 8 {
+		w := word(b, n)
+		slashes = slashes>>8 | gathered(zeros(w^ones*'\\'))
+		stops = stops>>8 | gathered(zeros(w^ones*'"'))
+		some |= (w - ones*' ') &^ w // a borrow may mark bytes after one that is marked, none without one
+	}
+	if some&highs != 0 {
+		stops |= controls(b)
+	}
 	escaped := escapedIn(slashes)
-	return slashes &^ escaped, (where(b, ones*'"') | controls(b)) &^ escaped
+	return slashes &^ escaped, stops &^ escaped
 }
+
+// gathered is gather, in the highest byte.
+func gathered(w uint64) uint64 { return w >> 7 * 0x0102040810204080 & (0xff << 56) }
 
 // escapedIn returns the bytes after a backslash that is not escaped itself: those that end
 // an odd number of backslashes in a row. A row that begins at an odd byte carries its bits
