@@ -62,10 +62,10 @@ type Keys struct {
 	gelf     uint64 // mark of events in GELF
 	numbered uint64 // mark of events whose level is a number
 
-	belowLens [256]uint64 // of names that count in merged objects: a bit per length, by the first byte
+	belowLens [2][256]uint64 // of names that count in merged objects: a bit per length, by the first byte and by the last
 }
 
-const cellBits = 10
+const cellBits = 11
 
 // named is a name that is read.
 type named struct {
@@ -136,7 +136,7 @@ func NewKeys(added map[string][]string) (*Keys, error) {
 		k.add(&r, marks)
 	}
 	for name := range seconds {
-		k.belowLens[name[0]] |= 1 << len(name)
+		k.noteBelow(name)
 	}
 	return k, nil
 }
@@ -199,7 +199,7 @@ func (k *Keys) add(r *row, marks map[string]uint64) {
 		}
 		here := len(k.rows) - 1
 		if s.below {
-			k.belowLens[name[0]] |= 1 << (len(name) % 64)
+			k.noteBelow(name)
 		}
 		if s.mark == 0 {
 			if at < 0 {
@@ -282,9 +282,16 @@ func (k *Keys) find(name []byte) *named {
 	}
 }
 
+// noteBelow notes that a name counts in merged objects.
+func (k *Keys) noteBelow(name string) {
+	n := len(name)
+	k.belowLens[0][name[0]] |= 1 << (n % 64)
+	k.belowLens[1][name[n-1]] |= 1 << (n % 64)
+}
+
 // below is the key of a name in an object that is merged.
 func (k *Keys) below(name []byte) key {
-	if len(name) == 0 || k.belowLens[name[0]]>>(len(name)&63)&1 == 0 {
+	if n := len(name); n == 0 || k.belowLens[0][name[0]]&k.belowLens[1][name[n-1]]>>(n&63)&1 == 0 {
 		return keyOther
 	}
 	switch to := k.find(name).key; {

@@ -145,13 +145,21 @@ func TestNoAllocation(t *testing.T) {
 
 // What is told of a text is part of it.
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{pythonText, javaText, dotnetText, nodeText, golangText, zapText, rubyText, phpText, rustText} {
+	for _, text := range []string{pythonText, javaText, dotnetText, nodeText, golangText, zapText, rubyText, phpText, rustText, causesOfDotnet, "x\n" + javaText} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		before := bytes.Clone(text)
 		got := Parse(text)
 		for _, part := range [][]byte{got.Type, got.Message} {
+			if !bytes.Contains(text, part) {
+				t.Fatalf("%q is not in %q", part, text)
+			}
+		}
+		found, inside := Find(text)
+		parts := [][]byte{found, inside.Type, inside.Message}
+		Causes(text, func(c Trace) { parts = append(parts, c.Type, c.Message) })
+		for _, part := range parts {
 			if !bytes.Contains(text, part) {
 				t.Fatalf("%q is not in %q", part, text)
 			}
