@@ -105,7 +105,7 @@ type Logger struct {
 	metrics []func(io.Writer, ...string) error
 }
 
-// Open returns the Logger of a service. The name is on each line, as service; "" stands for
+// Open returns the Logger of a service. The name is on each line, as service; "" is
 // the name of the program. The caller closes the Logger, which waits for pending lines for
 // up to 5 s. Unless NoDefault is set, the Logger becomes [rollway.Default] and that of
 // package slog.
@@ -237,7 +237,7 @@ func (l *Logger) WriteMetrics(w io.Writer, labels ...string) error {
 	return nil
 }
 
-// MetricsHandler answers with WriteMetrics. Whoever reaches it learns paths and addresses of
+// MetricsHandler answers with WriteMetrics. Its clients learn paths and addresses of
 // destinations, no lines.
 func (l *Logger) MetricsHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -191,7 +192,8 @@ func (a *target) lines(query string) []string {
 	if err != nil {
 		a.t.Fatalf("query %s: %v\n%.1000s", query, err, out)
 	}
-	return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
+	lines := strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
+	return slices.DeleteFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "{") }) // a hint is no line
 }
 
 // residentPeak is the most memory that a process has had, in bytes.
