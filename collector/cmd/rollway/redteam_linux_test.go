@@ -193,7 +193,7 @@ func (a *target) lines(query string) []string {
 		a.t.Fatalf("query %s: %v\n%.1000s", query, err, out)
 	}
 	lines := strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
-	return slices.DeleteFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "{") }) // a hint is no line
+	return slices.DeleteFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "{") }) // leave out hints
 }
 
 // residentPeak is the most memory that a process has had, in bytes.
