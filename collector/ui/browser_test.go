@@ -49,19 +49,20 @@ const lineCount = `Number(document.querySelector('.toolbar [role=status] b').inn
 
 func walkSearch(t *testing.T, tab *uitest.Tab, _ string) {
 	tab.Until(`document.querySelectorAll('.row').length > 20 && document.querySelectorAll('.facet-value').length > 8`)
-	tab.Until(`!document.querySelector('.histogram.loading') && document.querySelector('.plot canvas')`)
+	const settled = `!document.querySelector('.histogram.loading, .facets.loading') && `
+	tab.Until(settled + `document.querySelector('.plot canvas')`)
 	var all, some, rest int
 	tab.Eval(lineCount, &all)
 	tab.Click(".facet-value text=ledger")
 	wantQuery(t, tab, "service=ledger")
-	tab.Until(`!document.querySelector('.histogram.loading') && [...document.querySelectorAll('.row-field')].every((e) => e.innerText === 'ledger')`)
+	tab.Until(settled + `[...document.querySelectorAll('.row-field')].every((e) => e.innerText === 'ledger')`)
 	tab.Eval(lineCount, &some)
 	tab.Click(".facet-value text=ledger")
 	wantQuery(t, tab, "")
-	tab.Until(lineCount + fmt.Sprint(" === ", all))
+	tab.Until(settled + lineCount + fmt.Sprint(" === ", all))
 	tab.Click(`button[aria-label="Leave out service ledger"]`)
 	wantQuery(t, tab, "service!=ledger")
-	tab.Until(`!document.querySelector('.histogram.loading') && [...document.querySelectorAll('.row-field')].every((e) => e.innerText !== 'ledger')`)
+	tab.Until(settled + `[...document.querySelectorAll('.row-field')].every((e) => e.innerText !== 'ledger')`)
 	if tab.Eval(lineCount, &rest); some == 0 || rest == 0 || some+rest != all {
 		t.Errorf("%d lines are %d of the ledger and %d of others", all, some, rest)
 	}

@@ -181,11 +181,24 @@ func element(what string) string {
 	return fmt.Sprintf("[...document.querySelectorAll(%q)].find((e) => e.innerText.includes(%q) && e.getClientRects().length)", selector, text)
 }
 
+// middle is where an element is that has not moved for some frames.
 func (tab *Tab) middle(what string) (x, y float64) {
 	tab.t.Helper()
 	tab.Until(element(what))
 	var at [2]float64
-	tab.Eval(fmt.Sprintf("(() => { const e = %s; e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()", element(what)), &at)
+	tab.Eval(fmt.Sprintf(`(async () => {
+		const find = () => %s
+		const middle = () => { const r = find()?.getBoundingClientRect(); return r ? [r.x + r.width / 2, r.y + r.height / 2] : [0, 0] }
+		find()?.scrollIntoView({block: 'nearest'})
+		let at = middle()
+		for (let frames = 0, still = 0; still < 6 && frames < 600; frames++) {
+			await new Promise(requestAnimationFrame)
+			const now = middle()
+			still = now[0] && now[0] === at[0] && now[1] === at[1] ? still + 1 : 0
+			at = now
+		}
+		return at
+	})()`, element(what)), &at)
 	return at[0], at[1]
 }
 
