@@ -70,10 +70,12 @@ func walkAxe(t *testing.T, tab *uitest.Tab, at string) {
 
 const axeVersion = "4.14.1"
 
-// TestScreenshots leaves pictures, for people to see and for documentation.
+// TestScreenshots draws all looks, also on a phone, and with -screenshots leaves pictures, for
+// people to see and for documentation.
 func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
-		t.Skip("left to a run with -screenshots DIR")
+		testkit.Nightly(t, testkit.Bench, "every look in two widths and two themes")
+		*screenshots = t.TempDir()
 	}
 	testkit.OK(t, os.MkdirAll(*screenshots, 0o755))
 	at := os.Getenv("ROLLWAY_URL") // a collector with other lines
