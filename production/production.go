@@ -9,14 +9,14 @@
 //
 // Lines are JSON, on os.Stderr, in a file that is rotated, or sent to a collector. On a
 // terminal they are for people. A log call waits for at most 100 ms, whatever the
-// destination does. log/slog writes to the same place.
+// destination does; for a slow terminal, 1 s. log/slog writes to the same place.
 //
-// Operators choose by variables, which package [Options] lists, or by a file:
+// Operators choose by variables, which [Options] lists, or by a file:
 //
 //	ROLLWAY_FILE=/var/log/payment.log ROLLWAY_LEVEL=info,db=debug payment-api
 //
 // Programs that need more put packages rollway, slab, file and remote together
-// themselves; Open is some eighty lines that do so.
+// themselves, as Open does.
 package production
 
 import (

@@ -39,7 +39,6 @@ func (o Options) fill(lookup func(string) (string, bool)) (Options, error) {
 		o.Config, _ = lookup(variables + "LOG_CONFIG")
 	}
 	var errs []error
-	given := o
 	for _, s := range settings {
 		if text, ok := lookup(variables + s.name); ok && text != "" {
 			if err := s.set(&o, fromText(text)); err != nil {
@@ -52,10 +51,7 @@ func (o Options) fill(lookup func(string) (string, bool)) (Options, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", o.Config, err))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return given, err
-	}
-	return o, nil
+	return o, errors.Join(errs...)
 }
 
 // read sets fields that are zero to what the file Config has.

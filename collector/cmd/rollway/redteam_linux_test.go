@@ -193,8 +193,11 @@ func (a *target) lines(query string) []string {
 		a.t.Fatalf("query %s: %v\n%.1000s", query, err, out)
 	}
 	lines := strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
-	return slices.DeleteFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "{") }) // leave out hints
+	return slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, hintOfNothing) })
 }
+
+// hintOfNothing begins what the command says instead of lines.
+const hintOfNothing = "nothing was found: "
 
 // residentPeak is the most memory that a process has had, in bytes.
 func residentPeak(t *testing.T, pid int) int64 {
