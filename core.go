@@ -215,7 +215,7 @@ func (c *core) gateOf(name string) *slog.LevelVar {
 	if c.levels == nil {
 		return c.gate
 	}
-	return c.levels.gate(name, c.floor)
+	return c.levels.gate(gateKey{name, c.floor, false})
 }
 
 // admits reports whether any output takes records of level l.

@@ -51,6 +51,7 @@ type Levels struct {
 type gateKey struct {
 	name  string
 	floor slog.Level // the lowest level that the outputs take
+	below bool       // for the names below it too: the lowest level of all
 }
 
 type levelRule struct {
@@ -162,22 +163,35 @@ func (v *Levels) replaceLocked(rules []levelRule) {
 	v.rules = rules
 	for key, p := range v.gates {
 		if g := p.Value(); g != nil {
-			g.Set(max(v.levelLocked(key.name), key.floor))
+			g.Set(v.gateLevelLocked(key))
 		}
 	}
 }
 
-// gate returns the gate for loggers of that name whose outputs take nothing below
-// floor. It follows the rules while it is in use.
-func (v *Levels) gate(name string, floor slog.Level) *slog.LevelVar {
-	key := gateKey{name, floor}
+// gateLevelLocked returns the level of a gate.
+func (v *Levels) gateLevelLocked(key gateKey) slog.Level {
+	lowest := v.levelLocked(key.name)
+	if key.below {
+		prefix := key.name + "."
+		lowest = min(lowest, v.levelLocked(prefix)) // of a name without a rule of its own
+		for _, r := range v.rules {
+			if r.name != "" && (key.name == "" || strings.HasPrefix(r.name, prefix)) {
+				lowest = min(lowest, r.level)
+			}
+		}
+	}
+	return max(lowest, key.floor)
+}
+
+// gate returns the gate of that key. It follows the rules while it is in use.
+func (v *Levels) gate(key gateKey) *slog.LevelVar {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if g := v.gates[key].Value(); g != nil {
 		return &g.LevelVar
 	}
 	g := &nameGate{key: key}
-	g.Set(max(v.levelLocked(name), floor))
+	g.Set(v.gateLevelLocked(key))
 	if v.gates == nil {
 		v.gates = make(map[gateKey]weak.Pointer[nameGate])
 	}

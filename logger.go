@@ -93,6 +93,16 @@ func (l *Logger) Enabled(_ context.Context, level slog.Level) bool {
 	return l.gate.Level() <= level && l.takes(level)
 }
 
+// LowestLevel returns a Leveler below whose level neither l nor a Logger that Named
+// derives from it writes. It follows changes of Options.Levels. It is for code that is
+// asked for a level before it knows the name, as a core of zap.
+func (l *Logger) LowestLevel() slog.Leveler {
+	if c := l.core; c.levels != nil {
+		return c.levels.gate(gateKey{l.name, c.floor, true})
+	}
+	return l.gate
+}
+
 // takes reports whether an output takes a level that passed the gate. It is not
 // inlined so that its callers are.
 //

@@ -7,8 +7,11 @@ require (
 	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/phuslu/log v1.0.121
 	github.com/rollway/rollway v0.1.0
+	github.com/rollway/rollway/bridge/logruslog v0.1.0
+	github.com/rollway/rollway/bridge/zaplog v0.1.0
 	github.com/rollway/rollway/collector v0.1.0
 	github.com/rs/zerolog v1.35.1
+	github.com/sirupsen/logrus v1.10.2
 	github.com/twmb/franz-go v1.22.2
 	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c
 	go.etcd.io/bbolt v1.5.0
@@ -35,5 +38,9 @@ require (
 )
 
 replace github.com/rollway/rollway => ../
+
+replace github.com/rollway/rollway/bridge/logruslog => ../bridge/logruslog
+
+replace github.com/rollway/rollway/bridge/zaplog => ../bridge/zaplog
 
 replace github.com/rollway/rollway/collector => ../collector

@@ -69,19 +69,6 @@ func TestHello(t *testing.T) {
 	)
 }
 
-func TestSlogDefault(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(build(t, "slogdefault"))
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil || stdout.Len() > 0 {
-		t.Fatalf("%v, stdout %q", err, &stdout)
-	}
-	checkLines(t, stderr.String(),
-		`{"time":"TIME","level":"INFO","msg":"charged","attrs":{"customer":"cus_123","retry":2}}`,
-		`{"time":"TIME","level":"WARN","msg":"card expires soon","service":"payments","source":"main.go:LINE","attrs":{"card":{"month":12,"year":2026}}}`,
-	)
-}
-
 func TestRouter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "service.log")
 	var stderr bytes.Buffer

@@ -20,7 +20,7 @@ const root = "../.."
 
 // modules are the folders of the modules that other programs import. The
 // collector's is a program.
-var modules = []string{".", "bridge"}
+var modules = []string{".", "bridge", "bridge/logruslog", "bridge/zaplog"}
 
 // TestGolden compares what go doc says of each public package with its golden
 // file. After an intended change:

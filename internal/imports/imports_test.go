@@ -107,13 +107,15 @@ func TestGoWorkListsEveryModule(t *testing.T) {
 // nestedModules lists the folders of the modules below the library's.
 func nestedModules(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "*", "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var dirs []string
-	for _, file := range files {
-		dirs = append(dirs, filepath.Base(filepath.Dir(file)))
+	for _, pattern := range []string{"*/go.mod", "*/*/go.mod"} {
+		files, err := fs.Glob(os.DirFS(root), pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			dirs = append(dirs, path.Dir(file))
+		}
 	}
 	return dirs
 }

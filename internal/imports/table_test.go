@@ -107,6 +107,11 @@ var table = []edge{
 	{"bridge/otellog", "internal/levels", "names of levels"},
 	{"bridge/otellog", "go.opentelemetry.io/otel", "the interface it implements"},
 
+	{"bridge/zaplog", ".", "a Logger behind zap"},
+	{"bridge/zaplog", "go.uber.org/zap", "the interface it implements"},
+	{"bridge/logruslog", ".", "a Logger behind logrus"},
+	{"bridge/logruslog", "github.com/sirupsen/logrus", "the interface it implements"},
+
 	{"bridge/zstd", "github.com/klauspost/compress/zstd", "the format it brings"},
 
 	{"collector/config", "go.yaml.in/yaml/v3", "the configuration is YAML"},
