@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -77,6 +79,46 @@ func TestLevelsByName(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}
+	}
+}
+
+// TestLowestLevel compares, for random rules that change, with the lowest of all names
+// that there can be.
+func TestLowestLevel(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	names := []string{"", "x"}
+	for _, part := range []string{"a", "b", "c"} { // each time one part more
+		for _, name := range slices.Clone(names) {
+			names = append(names, strings.TrimPrefix(name+"."+part, "."))
+		}
+	}
+	at := []string{"trace", "debug", "info", "warn", "error", "off"}
+	levels := new(Levels)
+	for range 500 {
+		l := mustNew(t, Options{Levels: levels, Outputs: []Output{{Writer: io.Discard, Level: slog.Level(r.IntN(5)*4 - 8)}}}).Named(names[r.IntN(len(names))])
+		lowest := l.LowestLevel()
+		var rules []string
+		for range r.IntN(5) {
+			rule := names[r.IntN(len(names))] + []string{"", ".*"}[r.IntN(2)]
+			rules = append(rules, strings.TrimPrefix(strings.TrimPrefix(rule+"=", ".*="), "=")+at[r.IntN(len(at))])
+		}
+		if err := levels.Set(strings.Join(rules, ",")); err != nil {
+			t.Fatal(err)
+		}
+		want := LevelOff
+		for _, name := range names {
+			for _, name := range []string{name, name + ".any", "any"} {
+				if name == l.name || l.name == "" || strings.HasPrefix(name, l.name+".") {
+					want = min(want, max(levels.Level(name), l.core.floor))
+				}
+			}
+		}
+		if got := lowest.Level(); got != want {
+			t.Fatalf("rules %q, lowest below %q is %v, want %v", levels, l.name, got, want)
+		}
+	}
+	if got := mustNew(t, Options{Outputs: []Output{{Writer: io.Discard, Level: slog.LevelWarn}}}).LowestLevel().Level(); got != slog.LevelWarn {
+		t.Errorf("without rules %v", got)
 	}
 }
 

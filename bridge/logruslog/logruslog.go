@@ -32,9 +32,9 @@ func Redirect(from *logrus.Logger, l *rollway.Logger) {
 //   - Fields are attributes, in the order of their keys. What WithError adds is error,
 //     whatever logrus.ErrorKey is.
 //   - What outputs fail with is in Stats and goes to rollway.Options.OnError, not to logrus.
-func New(l *rollway.Logger) logrus.Hook { return hook{l.WithCallerSkip(framesOfLogrus)} }
-
-const framesOfLogrus = 4 // at the top of each stack: Fire, fireHooks, log and logArgs
+func New(l *rollway.Logger) logrus.Hook {
+	return hook{l.WithCallerSkip(4)} // stacks begin after Fire, fireHooks, log and logArgs
+}
 
 type hook struct{ log *rollway.Logger }
 

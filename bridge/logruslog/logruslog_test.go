@@ -128,7 +128,7 @@ func TestFields(t *testing.T) {
 		t.Errorf("got %s", r.Line)
 	}
 	l.WithField("s", &text{"t"}).Info("m")
-	if r := one(t, rec); !reflect.DeepEqual(r.Attrs["s"], map[string]any{}) { // as encoding/json does
+	if r := one(t, rec); r.Attrs["s"] != "t" {
 		t.Errorf("got %s", r.Line)
 	}
 }
@@ -224,7 +224,7 @@ func TestLedger(t *testing.T) {
 	}
 	wg.Wait()
 	s := own.Stats()
-	rollwaytest.Ledger{Ledger: s.Outputs[0].Ledger}.CheckSettled(t, goroutines*calls, len(d.Lines()))
+	rollwaytest.Ledger{Ledger: s.Outputs[0].Ledger}.CheckSettled(t, goroutines*calls, len(d.Lines())-1) // one tells of the loss
 	rollwaytest.Ledger{Ledger: s.Outputs[1].Ledger}.CheckSettled(t, goroutines*calls, goroutines*calls)
 	if dropped := s.Outputs[0].Dropped.GaveUp; dropped != 200 {
 		t.Errorf("%d lines dropped, want 200", dropped)

@@ -33,5 +33,5 @@ func ExampleNew() {
 	log.Error("not charged", zap.Error(errors.New("card declined")))
 	// Output:
 	// {"time":…,"level":"INFO","msg":"charged","service":"payment-api","logger":"billing","attrs":{"customer":"cus_123","card":{"month":12}}}
-	// {"time":…,"level":"ERROR","msg":"not charged","source":"zaplog/example_test.go:34","error":"card declined"}
+	// {"time":…,"level":"ERROR","msg":"not charged","source":"zaplog/example_test.go:33","error":"card declined"}
 }

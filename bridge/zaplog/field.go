@@ -15,20 +15,20 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// appendAttrs appends fields. A context among them becomes ctx.
-func appendAttrs(ctx *context.Context, dst []slog.Attr, fields []zapcore.Field) []slog.Attr {
+// appendAttrs appends fields up to a namespace, with which rest begins. A context among
+// them becomes ctx.
+func appendAttrs(ctx *context.Context, dst []slog.Attr, fields []zapcore.Field) (attrs []slog.Attr, rest []zapcore.Field) {
 	for i := range fields {
 		f := &fields[i]
 		switch f.Type {
 		case zapcore.SkipType:
 			continue
 		case zapcore.NamespaceType:
-			rest := appendAttrs(ctx, nil, fields[i+1:])
-			return append(dst, slog.Attr{Key: f.Key, Value: slog.GroupValue(rest...)})
+			return dst, fields[i:]
 		case zapcore.InlineMarshalerType:
 			dst = append(dst, slog.Attr{Value: valueOf(f)})
 			continue
-		case zapcore.ReflectType:
+		case zapcore.ReflectType, zapcore.StringerType: // zap.Any makes either of a context
 			if c, ok := f.Interface.(context.Context); ok {
 				*ctx = c
 				continue
@@ -36,7 +36,16 @@ func appendAttrs(ctx *context.Context, dst []slog.Attr, fields []zapcore.Field) 
 		}
 		dst = append(dst, slog.Attr{Key: f.Key, Value: valueOf(f)})
 	}
-	return dst
+	return dst, nil
+}
+
+// group returns a namespace, with which fields begins, and all fields after it.
+func group(ctx *context.Context, fields []zapcore.Field) slog.Attr {
+	attrs, rest := appendAttrs(ctx, nil, fields[1:])
+	if len(rest) > 0 {
+		attrs = append(attrs, group(ctx, rest))
+	}
+	return slog.Attr{Key: fields[0].Key, Value: slog.GroupValue(attrs...)}
 }
 
 func valueOf(f *zapcore.Field) slog.Value {
@@ -62,28 +71,28 @@ func valueOf(f *zapcore.Field) slog.Value {
 // lazy is a field that the Logger converts when it writes the line. It catches panics.
 type lazy zapcore.Field
 
-// LogValue returns what zap makes of the field. An error of its marshaler comes beside it
-// in a group, and an inline object has no key: its members go where the field is.
+// LogValue returns what zap makes of the field: a group for an inline object, which has no
+// key, and for a value with the error of its marshaler.
 func (f *lazy) LogValue() slog.Value {
 	c := spare.Get().(*collector)
 	defer c.free()
 	zapcore.Field(*f).AddTo(c)
-	if group := c.group(); len(group) != 1 || f.Type == zapcore.InlineMarshalerType {
-		return slog.GroupValue(group...)
+	if c.close(); len(c.attrs) == 1 && f.Type != zapcore.InlineMarshalerType {
+		return c.attrs[0].Value
 	}
-	return c.attrs[0].Value
+	return slog.GroupValue(slices.Clone(c.attrs)...)
 }
 
-// collector is zap's encoder of an object, whose members it collects, and of an array,
-// whose elements have no keys.
+// collector is an encoder of zap's for objects and for arrays, whose elements have no keys.
 type collector struct {
 	attrs  []slog.Attr
 	opened []namespace
 }
 
+// namespace has the attributes from an index on.
 type namespace struct {
 	key  string
-	from int // in attrs
+	from int
 }
 
 var spare = sync.Pool{New: func() any { return new(collector) }}
@@ -96,14 +105,13 @@ func (c *collector) free() {
 	}
 }
 
-// group ends the namespaces and returns a copy of what is collected.
-func (c *collector) group() []slog.Attr {
+// close ends the namespaces.
+func (c *collector) close() {
 	for _, n := range slices.Backward(c.opened) {
 		inside := slices.Clone(c.attrs[n.from:])
 		c.attrs = append(c.attrs[:n.from], slog.Attr{Key: n.key, Value: slog.GroupValue(inside...)})
 	}
 	c.opened = c.opened[:0]
-	return slices.Clone(c.attrs)
 }
 
 // elements is a collected array.
@@ -119,7 +127,7 @@ func (c *collector) AddArray(key string, m zapcore.ArrayMarshaler) error {
 	inner := spare.Get().(*collector)
 	defer inner.free()
 	err := m.MarshalLogArray(inner)
-	c.add(key, slog.AnyValue(elements(inner.group())))
+	c.add(key, slog.AnyValue(elements(slices.Clone(inner.attrs))))
 	return err
 }
 
@@ -127,13 +135,9 @@ func (c *collector) AddObject(key string, m zapcore.ObjectMarshaler) error {
 	inner := spare.Get().(*collector)
 	defer inner.free()
 	err := m.MarshalLogObject(inner)
-	c.add(key, slog.GroupValue(inner.group()...))
+	inner.close()
+	c.add(key, slog.GroupValue(slices.Clone(inner.attrs)...))
 	return err
-}
-
-func (c *collector) AddReflected(key string, v any) error {
-	c.add(key, slog.AnyValue(v))
-	return nil
 }
 
 // AddFloat32 adds the float64 that is written like v, 0.1 for 0.1.
@@ -142,21 +146,20 @@ func (c *collector) AddFloat32(key string, v float32) {
 	c.add(key, slog.Float64Value(wide))
 }
 
-// addComplex adds text, 1+2i.
-func (c *collector) addComplex(key string, v any) {
-	c.add(key, slog.StringValue(strings.Trim(fmt.Sprint(v), "()")))
-}
+// textOf returns a complex number as zap writes it, 1+2i.
+func textOf(v any) string { return strings.Trim(fmt.Sprint(v), "()") }
 
 func (c *collector) add(k string, v slog.Value) {
 	c.attrs = append(c.attrs, slog.Attr{Key: k, Value: v})
 }
 
 func (c *collector) OpenNamespace(k string)                       { c.opened = append(c.opened, namespace{k, len(c.attrs)}) }
+func (c *collector) AddReflected(k string, v any) error           { c.add(k, slog.AnyValue(v)); return nil }
 func (c *collector) AddBinary(k string, v []byte)                 { c.add(k, slog.AnyValue(slices.Clone(v))) }
 func (c *collector) AddByteString(k string, v []byte)             { c.add(k, slog.StringValue(string(v))) }
 func (c *collector) AddBool(k string, v bool)                     { c.add(k, slog.BoolValue(v)) }
-func (c *collector) AddComplex128(k string, v complex128)         { c.addComplex(k, v) }
-func (c *collector) AddComplex64(k string, v complex64)           { c.addComplex(k, v) }
+func (c *collector) AddComplex128(k string, v complex128)         { c.AddString(k, textOf(v)) }
+func (c *collector) AddComplex64(k string, v complex64)           { c.AddString(k, textOf(v)) }
 func (c *collector) AddDuration(k string, v time.Duration)        { c.add(k, slog.DurationValue(v)) }
 func (c *collector) AddFloat64(k string, v float64)               { c.add(k, slog.Float64Value(v)) }
 func (c *collector) AddInt(k string, v int)                       { c.add(k, slog.IntValue(v)) }
@@ -177,8 +180,8 @@ func (c *collector) AppendObject(m zapcore.ObjectMarshaler) error { return c.Add
 func (c *collector) AppendReflected(v any) error                  { return c.AddReflected("", v) }
 func (c *collector) AppendBool(v bool)                            { c.AddBool("", v) }
 func (c *collector) AppendByteString(v []byte)                    { c.AddByteString("", v) }
-func (c *collector) AppendComplex128(v complex128)                { c.addComplex("", v) }
-func (c *collector) AppendComplex64(v complex64)                  { c.addComplex("", v) }
+func (c *collector) AppendComplex128(v complex128)                { c.AddString("", textOf(v)) }
+func (c *collector) AppendComplex64(v complex64)                  { c.AddString("", textOf(v)) }
 func (c *collector) AppendDuration(v time.Duration)               { c.AddDuration("", v) }
 func (c *collector) AppendFloat64(v float64)                      { c.AddFloat64("", v) }
 func (c *collector) AppendFloat32(v float32)                      { c.AddFloat32("", v) }

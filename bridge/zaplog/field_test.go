@@ -21,7 +21,7 @@ import (
 
 // zapsOwn returns the fields as zap's encoder of JSON writes them, with durations and
 // times in the form of the Logger's.
-func zapsOwn(t testing.TB, with, fields []zapcore.Field) map[string]any {
+func zapsOwn(t testing.TB, with, fields []zapcore.Field) any {
 	t.Helper()
 	enc := zapcore.NewJSONEncoder(zapcore.EncoderConfig{
 		EncodeDuration: zapcore.NanosDurationEncoder,
@@ -36,27 +36,42 @@ func zapsOwn(t testing.TB, with, fields []zapcore.Field) map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return withoutEmpty(decode(t, line.Bytes()))
+	return decode(t, line.Bytes())
 }
 
-func decode(t testing.TB, line []byte) (m map[string]any) {
+// decode returns the members of a line as tidy does.
+func decode(t testing.TB, line []byte) any {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.UseNumber()
-	if err := dec.Decode(&m); err != nil {
+	var v any
+	if err := dec.Decode(&v); err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	return m
+	return tidy(v)
 }
 
-// withoutEmpty removes objects without members, which the Logger leaves out.
-func withoutEmpty(m map[string]any) map[string]any {
-	for k, v := range m {
-		if inner, ok := v.(map[string]any); ok && len(withoutEmpty(inner)) == 0 {
-			delete(m, k)
+// tidy removes members that are empty objects, which the Logger leaves out, and makes
+// numbers with a fraction or an exponent, which may be written in several ways, floats.
+func tidy(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, member := range v {
+			v[key] = tidy(member)
+			if m, ok := v[key].(map[string]any); ok && len(m) == 0 {
+				delete(v, key)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = tidy(v[i])
+		}
+	case json.Number:
+		if f, err := v.Float64(); err == nil && (len(v) > 20 || strings.ContainsAny(string(v), ".e")) {
+			return f
 		}
 	}
-	return m
+	return v
 }
 
 // compare compares what zap's encoder and the Logger make of fields.

@@ -15,20 +15,18 @@ import (
 
 // New returns a core that writes through l:
 //
-//		log := zap.New(zaplog.New(l), zap.AddCaller())
+//			log := zap.New(zaplog.New(l), zap.AddCaller())
 //
 //	  - The outputs of l decide what is written, by level and, with rollway.Levels, by the
 //	    name of the zap logger, which becomes [rollway.Logger.Named].
-//	  - Debug, Info, Warn and Error are slog's levels; DPanic is ERROR+1, Panic PANIC and
-//	    Fatal FATAL. Those below Debug are 4 apart: -2 is TRACE.
-//	  - Before zap panics or exits, the line is synced, within rollway.Options.CloseTimeout.
-//	  - The time is the entry's. The source is zap's, if the zap logger has zap.AddCaller,
-//	    from the level of rollway.Options.Caller on. The stack of zap.AddStacktrace is the
-//	    attribute stack.
-//	  - Namespaces and objects are groups: empty ones are left out, and of equal keys the
-//	    last one counts. An inline object's namespaces end with it.
-//	  - Times, durations, bytes and errors are written as the output does. A marshaler that
-//	    fails becomes a group of its value and its error, one that panics !PANIC and a text.
+//	  - zap's levels are slog's; DPanic is ERROR+1, and -2 TRACE. A line above ERROR is
+//	    synced before zap goes on, within rollway.Options.CloseTimeout.
+//	  - The time is the entry's. The source is that of zap.AddCaller, from the level of
+//	    rollway.Options.Caller on, and the attribute stack that of zap.AddStacktrace.
+//	  - Namespaces and objects are groups, as in slog. An inline object's namespaces end
+//	    with it. Times, durations, bytes and errors are written as the output does.
+//	  - A marshaler that fails becomes a group of its value and its error, one that panics
+//	    !PANIC and a text.
 //	  - A field with a context.Context is not written: it is the context of the call, and in
 //	    With of all later calls.
 //	  - Sync gives up after 5 s. Write returns no error: what outputs fail with is in Stats
@@ -36,14 +34,11 @@ import (
 //
 // A line allocates only what zap does, and memory for objects and arrays.
 func New(l *rollway.Logger) zapcore.Core {
-	const framesOfZap = 2 // at the top of each stack: Write of core and of CheckedEntry
-	return &core{log: l.WithCallerSkip(framesOfZap), lowest: l.LowestLevel(), ctx: context.Background()}
+	l = l.WithCallerSkip(2) // stacks begin after Write of core and of CheckedEntry
+	return &core{log: l, lowest: l.LowestLevel(), ctx: context.Background()}
 }
 
-const (
-	maxNamed    = 64 // named cores that a core keeps
-	syncTimeout = 5 * time.Second
-)
+const maxNamed = 64 // cores that a core keeps
 
 // core is immutable, except that it keeps named cores.
 type core struct {
@@ -52,10 +47,10 @@ type core struct {
 	ctx    context.Context // from a field of With
 
 	name   string               // of the zap logger that calls Write, or ""
-	root   *core                // the core that Named cores belong to, or nil
+	root   *core                // the core that a named core belongs to, or nil
 	newest atomic.Pointer[core] // of the named cores that belong to this one
 	older  *core                // the next of them
-	number int                  // of older ones
+	made   atomic.Int64         // named cores, kept or not
 }
 
 // of returns the core for zap loggers of that name.
@@ -73,10 +68,7 @@ func (c *core) of(name string) *core {
 		}
 	}
 	n := &core{log: c.log.Named(name), lowest: c.lowest, ctx: c.ctx, name: name, root: c, older: newest}
-	if newest != nil {
-		n.number = newest.number + 1
-	}
-	if n.number < maxNamed {
+	if c.made.Add(1) <= maxNamed {
 		c.newest.CompareAndSwap(newest, n)
 	}
 	return n
@@ -96,13 +88,11 @@ func (c *core) With(fields []zapcore.Field) zapcore.Core {
 	d := &core{log: c.log, lowest: c.lowest, ctx: c.ctx}
 	fields = slices.Clone(fields) // a Custom format keeps them
 	for {
-		end := slices.IndexFunc(fields, func(f zapcore.Field) bool { return f.Type == zapcore.NamespaceType })
-		if end < 0 {
-			d.log = d.log.With(appendAttrs(&d.ctx, nil, fields)...)
+		attrs, rest := appendAttrs(&d.ctx, nil, fields)
+		if d.log = d.log.With(attrs...); len(rest) == 0 {
 			return d
 		}
-		d.log = d.log.With(appendAttrs(&d.ctx, nil, fields[:end])...).WithGroup(fields[end].Key)
-		fields = fields[end+1:]
+		d.log, fields = d.log.WithGroup(rest[0].Key), rest[1:]
 	}
 }
 
@@ -110,7 +100,10 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	c = c.of(e.LoggerName)
 	ctx, level := c.ctx, levelOf(e.Level)
 	var buf [16]slog.Attr
-	attrs := appendAttrs(&ctx, buf[:0], fields)
+	attrs, rest := appendAttrs(&ctx, buf[:0], fields)
+	if len(rest) > 0 {
+		attrs = append(attrs, group(&ctx, rest))
+	}
 	if e.Stack != "" {
 		ctx = rollway.ContextWith(ctx, slog.String("stack", e.Stack)) // outside groups
 	}
@@ -127,7 +120,7 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 }
 
 func (c *core) Sync() error {
-	ctx, cancel := context.WithTimeout(context.Background(), syncTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	return c.log.Sync(ctx)
 }
