@@ -29,7 +29,7 @@ func Sections() []Section {
 		{"logger", "BENCHMARKS.md"}, {"writers", "BENCHMARKS.md"}, {"latency", "BENCHMARKS.md"}, {"direct", "BENCHMARKS.md"},
 		{"ingest", "BENCHMARKS.md"}, {"query", "BENCHMARKS.md"}, {"allocstudy", "BENCHMARKS.md"}, {"front", "BENCHMARKS.md"},
 		{"reliability", "RELIABILITY.md"}, {"stuck", "RELIABILITY.md"}, {"chaos", "RELIABILITY.md"}, {"redteam", "RELIABILITY.md"},
-		{"relay", "RELAY.md"}, {"published", "PUBLISHED.md"},
+		{"relay", "RELAY.md"}, {"published", "PUBLISHED.md"}, {"compare-loggers", "COMPARE.md"}, {"compare-collectors", "COMPARE.md"},
 	}
 }
 
