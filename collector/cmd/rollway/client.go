@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -32,7 +33,7 @@ type client struct {
 }
 
 func addrFlag(flags *flag.FlagSet) *string {
-	return flags.String("addr", defaultAddr, "the collector's `URL`; the environment variable ROLLWAY_TOKEN is the token for it, ROLLWAY_CA the PEM file of its certificate authority")
+	return flags.String("addr", "", "the collector's `URL` (default ROLLWAY_ADDR, else "+defaultAddr+"); ROLLWAY_TOKEN is the token for it, ROLLWAY_CA the PEM file of its certificate authority")
 }
 
 // asking returns the action of a command that asks a collector. f gets a context that a
@@ -50,18 +51,23 @@ func asking(flags *flag.FlagSet, f func(ctx context.Context, c *call, cl *client
 	}
 }
 
-// newClient checks addr, which may lack the scheme.
+// newClient checks addr, which may lack the scheme; empty: the one in the environment, or
+// the default.
 func newClient(addr string) (*client, error) {
+	source := "-addr"
+	if addr == "" {
+		addr, source = cmp.Or(os.Getenv(addrEnv), defaultAddr), addrEnv
+	}
 	text := addr
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usagef("-addr %q is not a collector's address; write it like %s", addr, defaultAddr)
+		return nil, usagef("%s %q is not a collector's address; write it like %s", source, addr, defaultAddr)
 	}
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return nil, usagef("-addr %q: give the collector's address alone, without %s", addr, u.RequestURI())
+		return nil, usagef("%s %q: give the collector's address alone, without %s", source, addr, u.RequestURI())
 	}
 	roots, err := rootsFromEnv()
 	if err != nil {
@@ -80,9 +86,11 @@ func newClient(addr string) (*client, error) {
 	}, nil
 }
 
-// Environment variables of a client: the token, which must not appear in a list of
-// processes, and the PEM file of the authority that signed the collector's certificate.
+// Environment variables of a client: the address of the collector, the token, which must
+// not appear in a list of processes, and the PEM file of the authority that signed the
+// collector's certificate.
 const (
+	addrEnv  = "ROLLWAY_ADDR"
 	tokenEnv = "ROLLWAY_TOKEN"
 	caEnv    = "ROLLWAY_CA"
 )
@@ -144,7 +152,7 @@ func (cl *client) get(ctx context.Context, path string, query url.Values, header
 func wantOK(resp *http.Response, err error) (*http.Response, error) {
 	if err == nil && resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
-		return nil, newStatusError("the collector", resp)
+		return nil, newStatusError(theCollector, resp)
 	}
 	return resp, err
 }
@@ -170,16 +178,34 @@ func (cl *client) getJSON(ctx context.Context, path string, v any) error {
 // explain adds to the error of a failed connection what to do about it.
 func (cl *client) explain(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return fmt.Errorf("cannot reach %s: %w; is the collector running there? (start it with 'rollway serve', or name another with -addr)", cl.base, op.Err)
+		if !errors.Is(op.Err, syscall.ECONNREFUSED) && !errors.Is(op.Err, refusedOnWindows) {
+			return fmt.Errorf("cannot reach %s: %w; name the collector's address with -addr or %s", cl.base, op.Err, addrEnv)
+		}
+		start := "start one with 'rollway serve'"
+		if cl.base != defaultAddr {
+			_, host, _ := strings.Cut(cl.base, "://")
+			start = "start one there with 'rollway serve -listen " + host + "'"
+		}
+		return fmt.Errorf("no collector listens at %s: %w; %s, or name another with -addr or %s", cl.base, op.Err, start, addrEnv)
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = fmt.Errorf("%s: %w", cl.base, u.Err)
 	}
-	if errors.As(err, new(x509.UnknownAuthorityError)) {
+	switch {
+	case errors.As(err, new(x509.UnknownAuthorityError)):
 		err = fmt.Errorf("%w; if your own authority signed the certificate, name its PEM file in %s", err, caEnv)
+	case errors.As(err, new(x509.HostnameError)):
+		err = fmt.Errorf("%w; name the collector with -addr as its certificate does", err)
+	case errors.As(err, new(x509.CertificateInvalidError)):
+		err = fmt.Errorf("%w; renew the certificate of the collector or of its authority (%s), or set this machine's clock", err, caEnv)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		err = fmt.Errorf("%w; it has no TLS: write http:// in -addr or %s", err, addrEnv)
 	}
 	return err
 }
+
+// refusedOnWindows is WSAECONNREFUSED, which is not syscall.ECONNREFUSED there.
+const refusedOnWindows = syscall.Errno(10061)
 
 // statusError is a response other than a success, with the server's message.
 type statusError struct {
@@ -190,8 +216,23 @@ type statusError struct {
 	after   time.Duration // Retry-After; 0: absent
 }
 
+// theCollector is the server of a statusError, unless it is another kind of server.
+const theCollector = "the collector"
+
 func (e *statusError) Error() string {
-	return fmt.Sprintf("%s answers %d %s: %s", e.server, e.code, http.StatusText(e.code), e.message)
+	text := fmt.Sprintf("%s answers %d %s: %s", e.server, e.code, http.StatusText(e.code), e.message)
+	switch {
+	case e.server != theCollector:
+	case e.code == http.StatusUnauthorized && os.Getenv(tokenEnv) == "":
+		text += "; set " + tokenEnv + " to the secret of a token that the collector's file of tokens has"
+	case e.code == http.StatusUnauthorized:
+		text += "; " + tokenEnv + " must be the secret of a token that the collector's file of tokens has"
+	case e.code == http.StatusForbidden && strings.Contains(e.message, " may not "):
+		text += "; add the right to 'may' of that token, or set " + tokenEnv + " to a token that has it"
+	case e.code == http.StatusBadRequest && strings.Contains(e.message, "to an HTTPS server"):
+		text += " Write https:// in -addr or " + addrEnv + "."
+	}
+	return text
 }
 
 // maxAnswer bounds the bytes read of a response that is not a stream.

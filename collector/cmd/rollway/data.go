@@ -27,7 +27,7 @@ func (c *call) asked(addr, data string) (cl *client, close func(), err error) {
 		cl, err := newClient(addr)
 		return cl, func() {}, err
 	}
-	if addr != defaultAddr {
+	if addr != "" {
 		return nil, nil, usagef("-addr and -data exclude each other")
 	}
 	s, err := identify(data)

@@ -170,7 +170,7 @@ func TestExport(t *testing.T) {
 	cli(t, "", "export", "-to", dir, "-data", data, "level=info").want(t, 2, `has an export of "level=warn"`)
 	cli(t, "", "export", "-to", dir, "| stats count()").want(t, 2, "and no pipes")
 	cli(t, "", "export", "level=warn").want(t, 2, "-to DIR is missing")
-	cli(t, "", "export", "-to", dir+"2", "-addr", "127.0.0.1:1").want(t, 1, "cannot reach")
+	cli(t, "", "export", "-to", dir+"2", "-addr", "127.0.0.1:1").want(t, 1, "no collector listens at")
 	cli(t, "", "export", "-to", dir+"2", "-data", data, "-since", "soon").want(t, 2, "-since")
 
 	// Damage is found.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -121,15 +122,15 @@ func TestUsage(t *testing.T) {
 
 func TestParseFlags(t *testing.T) {
 	for _, tt := range []struct{ args, positional, addr string }{
-		{"a b", "a b", defaultAddr},
+		{"a b", "a b", ""},
 		{"-addr X a b", "a b", "X"},
 		{"a -addr X b", "a b", "X"},
 		{"a b -addr=X", "a b", "X"},
 		{"-addr X -- -y -addr Z", "-y -addr Z", "X"},
-		{"a -- b -addr Z", "a b -addr Z", defaultAddr},
-		{"a - b", "a - b", defaultAddr},
+		{"a -- b -addr Z", "a b -addr Z", ""},
+		{"a - b", "a - b", ""},
 	} {
-		flags := sendCommand.flags()
+		flags := flag.NewFlagSet("send", flag.ContinueOnError)
 		addr := addrFlag(flags)
 		got, err := parseFlags(flags, strings.Fields(tt.args))
 		if err != nil {

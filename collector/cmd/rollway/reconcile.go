@@ -35,7 +35,7 @@ Compares the counts of a collector with each other and with its journal:
 DATA is the collector's data folder, by default ./data. The counts come from
 -addr if a collector runs on it, otherwise from the file that the last collector
 left when it stopped. A killed collector leaves none: then only the journal is
-checked. With -addr and no DATA only the counts are compared.
+checked. With -addr or ROLLWAY_ADDR and no DATA only the counts are compared.
 
 reconcile reads every record of the journal and checks checksums, offsets, the
 records of each segment, keys stored twice and the cursors of sinks. It changes
@@ -61,7 +61,7 @@ func setupReconcile(flags *flag.FlagSet) action {
 			return usagef("give one folder at most, not %d", len(args))
 		}
 		r := reconciliation{data: strings.Join(args, "")}
-		asked := false
+		asked := r.data == "" && os.Getenv(addrEnv) != ""
 		flags.Visit(func(f *flag.Flag) { asked = asked || f.Name == "addr" })
 		if r.data == "" && !asked {
 			r.data = "data"

@@ -129,7 +129,7 @@ func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) 
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 && resp.StatusCode != http.StatusBadRequest {
-		return a, newStatusError("the collector", resp)
+		return a, newStatusError(theCollector, resp)
 	}
 	a.before = resp.Header.Get(receiver.ReplayedHeader) == "true"
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -143,7 +143,7 @@ func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) 
 	case err != nil || a.Accepted < 0:
 		return a, fatalError{fmt.Errorf("%s answers %d, but not as a collector does: %s", s.client.base, resp.StatusCode, serverMessage(text))}
 	case resp.StatusCode == http.StatusBadRequest && rejected == 0:
-		return a, &statusError{server: "the collector", code: resp.StatusCode, message: serverMessage(text), body: text}
+		return a, &statusError{server: theCollector, code: resp.StatusCode, message: serverMessage(text), body: text}
 	case n > 0 && a.Accepted+rejected != n:
 		return a, fatalError{fmt.Errorf("%s says that it accepted %d and rejected %d of %s", s.client.base, a.Accepted, rejected, lines(n))}
 	}
