@@ -6,10 +6,10 @@ require (
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/phuslu/log v1.0.121
-	github.com/rollway/rollway v0.1.0
+	github.com/rollway/rollway v0.2.0
 	github.com/rollway/rollway/bridge/logruslog v0.1.0
 	github.com/rollway/rollway/bridge/zaplog v0.1.0
-	github.com/rollway/rollway/collector v0.1.0
+	github.com/rollway/rollway/collector v0.2.0
 	github.com/rs/zerolog v1.35.1
 	github.com/sirupsen/logrus v1.10.2
 	github.com/twmb/franz-go v1.22.2

@@ -22,10 +22,10 @@ import (
 // in the setting's own unit ("or 0" admits 0 too, * is no bound) or the name of a check.
 type Config struct {
 	Listen      string `key:"listen" default:"127.0.0.1:4318" check:"addr"` // host:port for HTTP; port 0 takes a free one
-	ListenGRPC  string `key:"listen_grpc" default:"auto" check:"addr auto"` // an additional host:port for gRPC; empty: off; auto: see AddrGRPC
+	ListenGRPC  string `key:"listen_grpc" default:"auto" check:"addr auto"` // an additional host:port for gRPC; empty: off; auto: port 4317 if listen has 4318
 	DebugListen string `key:"debug_listen" check:"addr or empty"`           // host:port for profiles; empty: off
 
-	ListenTCP        string `key:"listen_tcp" check:"addrs tcp tls"`        // addresses for NDJSON, as ParseAddrs reads them; empty: off
+	ListenTCP        string `key:"listen_tcp" check:"addrs tcp tls"`        // addresses for NDJSON, separated by blanks: host:port, tls://host:port; empty: off
 	ListenSyslog     string `key:"listen_syslog" check:"addrs udp tcp tls"` // the same for syslog
 	ListenGELF       string `key:"listen_gelf" check:"addrs udp tcp tls"`   // the same for GELF
 	ListenLumberjack string `key:"listen_lumberjack" check:"addrs tcp tls"` // the same for the Lumberjack protocol
@@ -305,6 +305,16 @@ func Keys() []string {
 		keys = append(keys, f.key)
 	}
 	return keys
+}
+
+// OneOf returns the words that a setting must be one of; nil: it may be something else.
+func OneOf(key string) []string {
+	for _, f := range fields {
+		if f.key == key {
+			return f.words
+		}
+	}
+	return nil
 }
 
 // Difference returns the key of the first setting in which c and other differ, or "".

@@ -23,6 +23,7 @@ type field struct {
 	min, max int64              // of a number, in its unit
 	zeroOK   bool               // 0, "no limit", is valid below min
 	check    func(string) error // of a string
+	words    []string           // a string must be one of them; nil: it may be another
 }
 
 // fields are the settings in the order in which they are documented and printed.
@@ -40,6 +41,9 @@ func fieldsOf(typ reflect.Type, section string, index []int) (list []field) {
 			continue
 		case kind == reflect.String:
 			f.check = checkNamed(sf.Tag.Get("check"))
+			if list, ok := strings.CutPrefix(sf.Tag.Get("check"), "one "); ok {
+				f.words = strings.Fields(list)
+			}
 		case !f.isBlock() && !f.isWords():
 			f.setRange(sf.Tag.Get("range"))
 		}

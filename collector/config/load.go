@@ -18,11 +18,11 @@ import (
 
 // An Error is one thing wrong in a file.
 type Error struct {
-	File    string // empty: not from a file
-	Line    int    // from 1; 0: the file as a whole
-	Column  int    // from 1
-	Key     string // as written in full, "limits.max_body"; empty: not about one key
-	Message string
+	File    string `json:"file,omitempty"`   // empty: not from a file
+	Line    int    `json:"line,omitempty"`   // from 1; 0: the file as a whole
+	Column  int    `json:"column,omitempty"` // from 1
+	Key     string `json:"key,omitempty"`    // as written in full, "limits.max_body"; empty: not about one key
+	Message string `json:"message"`
 }
 
 func (e *Error) Error() string {

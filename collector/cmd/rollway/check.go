@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
 )
@@ -37,8 +39,7 @@ func setupCheck(flags *flag.FlagSet) action {
 	return func(c *call, args []string) error {
 		switch {
 		case *example:
-			_, err := fmt.Fprint(c.stdout, exampleConfig)
-			return err
+			return c.show(settingsOf(exampleConfig), exampleConfig)
 		case *path == "" && len(args) == 0:
 			return usagef("-config FILE is missing")
 		case *path == "":
@@ -53,12 +54,24 @@ func setupCheck(flags *flag.FlagSet) action {
 		if err != nil {
 			return sayConfigErrors(c, "check", err)
 		}
-		for _, text := range collector.FileWarnings(cfg) {
+		warnings := collector.FileWarnings(cfg)
+		for _, text := range warnings {
 			c.say("warning: %s", text)
 		}
-		_, err = fmt.Fprintf(c.stdout, "OK %s\n\n# in force:\n%s", *path, cfg.YAML())
-		return err
+		text := cfg.YAML()
+		return c.show(struct {
+			OK       bool     `json:"ok"`
+			File     string   `json:"file"`
+			Warnings []string `json:"warnings"`
+			Settings any      `json:"settings"`
+		}{true, *path, warnings, settingsOf(text)}, fmt.Sprintf("OK %s\n\n# in force:\n%s", *path, text))
 	}
+}
+
+// settingsOf returns the values in a configuration that is valid.
+func settingsOf(text string) (values any) {
+	_ = yaml.Unmarshal([]byte(text), &values)
+	return values
 }
 
 // sayConfigErrors prints the errors of a configuration, one per line, and returns
@@ -67,6 +80,9 @@ func sayConfigErrors(c *call, name string, err error) error {
 	var list config.Errors
 	if !errors.As(err, &list) {
 		return err
+	}
+	if c.json {
+		return err // in whole
 	}
 	for _, e := range list {
 		c.say("%v", e)

@@ -27,7 +27,7 @@ token of a tenant sees what its tenant sends.
 Examples:
   rollway clients -sort bytes -n 10
   rollway clients -filter client=10.1.0.0/16 -filter error=unauthorized
-  rollway clients -json | jq '.[] | select(.refused > 0)'
+  rollway clients -o json | jq '.[] | select(.refused > 0)'
 `,
 	setup: setupClients,
 }
@@ -41,12 +41,12 @@ type clientRow map[string]any
 func setupClients(flags *flag.FlagSet) action {
 	var filters []string
 	listFlag(flags, &filters, "filter", "only rows with `COLUMN=TEXT`")
-	sort := flags.String("sort", "last", "sort by `COLUMN`: the largest numbers and the latest times first")
+	sort := "last"
+	wordFlag(flags, "sort", "sort by `COLUMN`: the largest numbers and the latest times first (default last)", func(word string) { sort = word }, clientColumns...)
 	reverse := flags.Bool("r", false, "reverse the order")
 	most := flags.Int("n", 0, "at most `N` rows (default: all)")
-	asJSON := flags.Bool("json", false, "print a JSON array")
 	return asking(flags, func(ctx context.Context, c *call, cl *client, _ []string) error {
-		for _, text := range append(filters, *sort+"=") {
+		for _, text := range filters {
 			if name, _, ok := strings.Cut(text, "="); !ok || !slices.Contains(clientColumns, name) {
 				return usagef("%q is no column; there are %s", name, strings.Join(clientColumns, ", "))
 			}
@@ -58,14 +58,14 @@ func setupClients(flags *flag.FlagSet) action {
 		rows := slices.DeleteFunc(answer.Clients, func(row clientRow) bool {
 			return slices.ContainsFunc(filters, func(text string) bool { return !row.matches(text) })
 		})
-		slices.SortStableFunc(rows, func(a, b clientRow) int { return compareClients(a[*sort], b[*sort], *sort) })
+		slices.SortStableFunc(rows, func(a, b clientRow) int { return compareClients(a[sort], b[sort], sort) })
 		if *reverse {
 			slices.Reverse(rows)
 		}
 		if *most > 0 {
 			rows = rows[:min(*most, len(rows))]
 		}
-		if *asJSON {
+		if c.json {
 			return printJSON(c.stdout, rows)
 		}
 		return printClients(c, rows)

@@ -57,11 +57,11 @@ func TestClientsCommand(t *testing.T) {
 		if strings.Join(got[1:], " ") != tt.want || got[0] != "CLIENT" {
 			t.Errorf("%s: %q\n%s", tt.args, got, r.stdout)
 		}
-		r = cli(t, "", append(args, "-json")...)
+		r = cli(t, "", append(args, "-o", "json")...)
 		r.want(t, 0)
 		var printed []clients.Client
 		if err := json.Unmarshal([]byte(r.stdout), &printed); err != nil || len(printed) != len(got)-1 {
-			t.Errorf("%s -json: %v\n%s", tt.args, err, r.stdout)
+			t.Errorf("%s -o json: %v\n%s", tt.args, err, r.stdout)
 		}
 	}
 	table := cli(t, "", "clients", "-addr", server.URL).stdout
@@ -74,7 +74,7 @@ func TestClientsCommand(t *testing.T) {
 			t.Errorf("the table lacks %s\n%s", want, table)
 		}
 	}
-	for _, args := range []string{"-sort x", "-filter x", "-filter x=y"} {
-		cli(t, "", append([]string{"clients"}, strings.Fields(args)...)...).want(t, exitUsage, "\"x\" is no column")
+	for args, want := range map[string]string{"-sort x": "use client, token", "-filter x": "\"x\" is no column", "-filter x=y": "\"x\" is no column"} {
+		cli(t, "", append([]string{"clients"}, strings.Fields(args)...)...).want(t, exitUsage, want)
 	}
 }

@@ -81,7 +81,7 @@ func setupDemo(flags *flag.FlagSet) action {
 		if err := d.run(c); err != nil {
 			return err
 		}
-		if err := d.print(c.stdout); err != nil {
+		if err := d.print(c); err != nil {
 			return err
 		}
 		if d.verdict.first != "" {
@@ -101,29 +101,38 @@ func (d *demo) total() (n int) {
 	return n
 }
 
-func (d *demo) print(w io.Writer) error {
-	at := func(percent float64) string { return shortTime(d.latency.Quantile(percent / 100)) }
-	for _, row := range [][2]string{
-		{"log calls", count(d.total())},
-		{"accepted by slab.Writer", count(int(d.slab.Accepted))},
-		{"stored by the collector", count(int(d.stored))},
-		{"read back and verified", count(d.verdict.found)},
-		{"dropped", count(int(d.slab.Dropped.Total()))},
-		{"missing", count(d.verdict.missing)},
-		{"torn", count(d.verdict.torn)},
-		{"repeated", count(d.verdict.repeated)},
-		{"out of order", count(d.verdict.disordered)},
-		{"log call p50", at(50)},
-		{"log call p99", at(99)},
-		{"log call p99.9", at(99.9)},
-		{"log call max", at(100)},
-		{"lines/s", count(int(float64(d.total()) / d.took.Seconds()))},
+func (d *demo) print(c *call) error {
+	text, values := "", map[string]any{}
+	for _, row := range []struct {
+		name  string
+		value any
+	}{
+		{"log calls", d.total()},
+		{"accepted by slab.Writer", int(d.slab.Accepted)},
+		{"stored by the collector", int(d.stored)},
+		{"read back and verified", d.verdict.found},
+		{"dropped", int(d.slab.Dropped.Total())},
+		{"missing", d.verdict.missing},
+		{"torn", d.verdict.torn},
+		{"repeated", d.verdict.repeated},
+		{"out of order", d.verdict.disordered},
+		{"log call p50", d.latency.Quantile(0.5)},
+		{"log call p99", d.latency.Quantile(0.99)},
+		{"log call p99.9", d.latency.Quantile(0.999)},
+		{"log call max", d.latency.Quantile(1)},
+		{"lines/s", int(float64(d.total()) / d.took.Seconds())},
 	} {
-		if _, err := fmt.Fprintf(w, "%-26s%12s\n", row[0], row[1]); err != nil {
-			return err
+		key := strings.NewReplacer(" ", "_", ".", "_", "/", "_per_").Replace(strings.ToLower(row.name))
+		shown := ""
+		switch v := row.value.(type) {
+		case int:
+			shown, values[key] = count(v), v
+		case time.Duration:
+			shown, values[key+"_ns"] = shortTime(v), v
 		}
+		text += fmt.Sprintf("%-26s%12s\n", row.name, shown)
 	}
-	return nil
+	return c.show(values, text)
 }
 
 // run logs and reads back. Before it returns it stops the collector and, without -keep,
@@ -144,7 +153,7 @@ func (d *demo) run(c *call) (err error) {
 	}()
 	cfg := config.Default()
 	cfg.Listen, cfg.Data = "127.0.0.1:0", filepath.Join(dir, "data")
-	own, err := ownLog(c.stderr, slog.LevelWarn)
+	own, err := ownLog(c, slog.LevelWarn)
 	if err != nil {
 		return err
 	}

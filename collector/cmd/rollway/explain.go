@@ -31,7 +31,7 @@ The exit status is 1 if an event is not stored.
 Examples:
   echo '{"msg":"paid","user":{"email":"a@b.c"}}' | rollway explain
   rollway explain -as syslog message.txt
-  rollway explain -json event.json | jq .events[0].line
+  rollway explain -o json event.json | jq .events[0].line
 `,
 	setup: setupExplain,
 }
@@ -39,7 +39,6 @@ Examples:
 func setupExplain(flags *flag.FlagSet) action {
 	as := flags.String("as", "/api/logs", "the `RECEIVER` that they are sent to")
 	contentType := flags.String("type", "application/json", "their Content-`TYPE`, such as text/plain")
-	asJSON := flags.Bool("json", false, "print the answer of the collector")
 	return asking(flags, func(ctx context.Context, c *call, cl *client, args []string) error {
 		in := io.Reader(c.stdin)
 		if len(args) > 0 && args[0] != "-" {
@@ -68,7 +67,7 @@ func setupExplain(flags *flag.FlagSet) action {
 		if err != nil {
 			return fmt.Errorf("read the answer: %w", err)
 		}
-		if *asJSON {
+		if c.json {
 			_, err = c.stdout.Write(text)
 		} else {
 			err = printExplanation(c.stdout, &e)

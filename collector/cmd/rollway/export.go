@@ -231,7 +231,7 @@ func (e *export) write(ctx context.Context, cl *client) (err error) {
 		}
 	}()
 	s := &e.state
-	e.line = statusLine{w: e.call.stderr.file, on: e.call.stderr.terminal, width: e.call.stderr.width}
+	e.line = statusLine{w: e.call.stderr.file, on: e.call.stderr.terminal && !e.call.json, width: e.call.stderr.width}
 	e.search = &search{
 		call: e.call, client: cl, values: parameters("q", s.Query, "since", s.From, "until", s.Before, "from", s.Next),
 		take: e.take, flush: func() error { return nil },
@@ -399,7 +399,14 @@ func readExported(path string) (got exportedFile, err error) {
 // sayAll prints the summary.
 func (e *export) sayAll() error {
 	all := e.total()
-	if _, err := fmt.Fprintf(e.call.stdout, "%s, %s, packed %s, in %s in %s; checked\n", lines(all.Lines), byteCount(all.Bytes), byteCount(all.Packed), plural(len(e.state.Files), "file"), e.dir); err != nil {
+	if err := e.call.show(struct {
+		Dir    string `json:"dir"`
+		Lines  int    `json:"lines"`
+		Bytes  int64  `json:"bytes"`
+		Packed int64  `json:"packed"`
+		exportState
+	}{e.dir, all.Lines, all.Bytes, all.Packed, e.state},
+		fmt.Sprintf("%s, %s, packed %s, in %s in %s; checked\n", lines(all.Lines), byteCount(all.Bytes), byteCount(all.Packed), plural(len(e.state.Files), "file"), e.dir)); err != nil {
 		return err
 	}
 	if len(e.state.Missing) > 0 {

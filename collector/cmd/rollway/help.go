@@ -4,6 +4,8 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
+	"strconv"
+	"strings"
 
 	"github.com/rollway/rollway/collector"
 )
@@ -26,18 +28,83 @@ Examples:
 func init() {
 	helpCommand.setup = func(*flag.FlagSet) action {
 		return func(c *call, args []string) error {
-			text := overview()
-			if len(args) == 1 {
-				cmd := find(args[0])
-				if cmd == nil {
-					return usagef("unknown command %q%s", args[0], didYouMean(args[0]))
-				}
-				text = cmd.usage()
+			if len(args) == 0 {
+				return c.show(describedProgram(), overview())
 			}
-			_, err := fmt.Fprint(c.stdout, text)
-			return err
+			cmd := find(args[0])
+			if cmd == nil {
+				return usagef("unknown command %q%s", args[0], didYouMean(args[0]))
+			}
+			return c.show(cmd.described(), cmd.usage())
 		}
 	}
+}
+
+func overview() string {
+	var b strings.Builder
+	b.WriteString("Rollway takes logs, keeps them, and finds them again.\n\nUsage: rollway COMMAND [ARGUMENT…]\n\n")
+	for _, cmd := range commands() {
+		fmt.Fprintf(&b, "  %-10s %s\n", cmd.name, cmd.summary)
+	}
+	b.WriteString("\n'rollway help COMMAND' or 'rollway COMMAND -h' describes one of them.\n\nEnvironment:\n")
+	for _, v := range variables {
+		fmt.Fprintf(&b, "  %-14s %s\n", v.name, v.means)
+	}
+	b.WriteString("\nExit status:")
+	for i, e := range exitCodes {
+		fmt.Fprintf(&b, "%.*s %d %s", min(i, 1), ",", e.code, e.means)
+	}
+	return b.String() + ".\n"
+}
+
+// A describedFlag is a flag as help, completion and docs/REFERENCE.md have it.
+type describedFlag struct {
+	Name    string   `json:"name"`
+	Value   string   `json:"value,omitempty"` // what it takes; empty: nothing
+	Usage   string   `json:"usage"`
+	Default string   `json:"default,omitempty"`
+	Words   []string `json:"words,omitempty"` // it takes one of these
+}
+
+type describedCommand struct {
+	Name    string          `json:"name"`
+	Summary string          `json:"summary"`
+	Usage   string          `json:"usage"`
+	Flags   []describedFlag `json:"flags"`
+}
+
+func (cmd *command) described() describedCommand {
+	d := describedCommand{Name: cmd.name, Summary: cmd.summary, Usage: strings.TrimPrefix(cmd.synopsis(), "Usage: ")}
+	flags, _ := cmd.flags()
+	flags.VisitAll(func(f *flag.Flag) {
+		value, usage := flag.UnquoteUsage(f)
+		described := describedFlag{Name: f.Name, Value: value, Usage: usage}
+		if w, ok := f.Value.(*words); ok {
+			described.Words = w.list
+		}
+		if f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "0s" {
+			described.Default = f.DefValue
+		}
+		d.Flags = append(d.Flags, described)
+	})
+	return d
+}
+
+// describedProgram is the overview for programs.
+func describedProgram() any {
+	var all []describedCommand
+	for _, cmd := range commands() {
+		all = append(all, cmd.described())
+	}
+	environment := map[string]string{}
+	for _, v := range variables {
+		environment[v.name] = v.means
+	}
+	status := map[string]string{}
+	for _, e := range exitCodes {
+		status[strconv.Itoa(e.code)] = e.means
+	}
+	return map[string]any{"commands": all, "environment": environment, "exit_status": status}
 }
 
 var versionCommand = &command{
@@ -51,8 +118,9 @@ Example:
 `,
 	setup: func(*flag.FlagSet) action {
 		return func(c *call, _ []string) error {
-			_, err := fmt.Fprintf(c.stdout, "rollway %s %s %s/%s\n", collector.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
+			v, release, system, arch := collector.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH
+			return c.show(map[string]string{"version": v, "go": release, "os": system, "arch": arch},
+				fmt.Sprintf("rollway %s %s %s/%s\n", v, release, system, arch))
 		}
 	},
 }

@@ -18,6 +18,7 @@
 //	rollway probe     check a folder's disk as a place for logs
 //	rollway plan      choose slabs for a workload
 //	rollway demo      log through every stage, and verify each line
+//	rollway completion print what completes command lines in a shell
 //
 // "rollway help COMMAND" describes each. The exit status is 0 when all went
 // well, 1 when something failed, and 2 when the command line was wrong.
@@ -47,6 +48,22 @@ const (
 	exitUsage  = 2
 )
 
+// exitCodes says what the exit statuses mean.
+var exitCodes = []struct {
+	code  int
+	means string
+}{{exitOK, "all went well"}, {exitFailed, "something failed"}, {exitUsage, "the command line is wrong"}}
+
+// variables are what the commands read of the environment.
+var variables = []struct{ name, means string }{
+	{addrEnv, "the collector's URL, for commands without -addr"},
+	{tokenEnv, "the secret of a token, for commands that ask a collector"},
+	{caEnv, "a PEM file of the authorities that sign collectors' certificates, instead of the system's"},
+	{"NO_COLOR", "if it is not empty, nothing is colored"},
+	{"TERM", "dumb: the terminal shows no colors"},
+	{"GOMEMLIMIT", "the memory limit of serve, instead of the one that it computes"},
+}
+
 type command struct {
 	name    string
 	summary string // a few words for the list of commands
@@ -64,10 +81,8 @@ type action = func(c *call, args []string) error
 type call struct {
 	stdin          *os.File
 	stdout, stderr *stream
+	json           bool // -o json
 }
-
-// say writes a line for people, to stderr.
-func (c *call) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }
 
 // tell writes to a standard stream and waits for at most a second: a pipe that nobody
 // reads must not stop a service.
@@ -81,7 +96,7 @@ func tell(to io.Writer, format string, args ...any) {
 // commands returns the commands in the order of the overview. It is a function because
 // help refers to the list that contains it.
 func commands() []*command {
-	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, exportCommand, explainCommand, clientsCommand, catCommand, verifyCommand, reconcileCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
+	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, exportCommand, explainCommand, clientsCommand, catCommand, verifyCommand, reconcileCommand, recoverCommand, probeCommand, planCommand, demoCommand, completionCommand, versionCommand, helpCommand}
 }
 
 type usageError struct{ message string }
@@ -116,21 +131,19 @@ func run(args []string, c *call) int {
 	}
 	cmd := find(name)
 	if cmd == nil {
-		fmt.Fprintf(c.stderr, "rollway: unknown command %q%s\nRun 'rollway help' for the list of commands.\n", name, didYouMean(name))
-		return exitUsage
+		c.json = asksJSON(args)
+		return c.fail("", "help' for the list of commands", usagef("unknown command %q%s", name, didYouMean(name)))
 	}
 	return cmd.run(args, c)
 }
 
 func (cmd *command) run(args []string, c *call) int {
-	flags := cmd.flags()
-	do := cmd.setup(flags)
+	flags, do := cmd.flags()
 	positional, err := parseFlags(flags, args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(c.stdout, cmd.usage())
-		return exitOK
-	}
+	c.json = flags.Lookup("o").Value.String() == "json" || err != nil && asksJSON(args)
 	switch {
+	case errors.Is(err, flag.ErrHelp):
+		err = c.show(cmd.described(), cmd.usage())
 	case err != nil:
 		err = usageError{err.Error()}
 	case cmd.needs != "" && len(positional) == 0:
@@ -140,17 +153,35 @@ func (cmd *command) run(args []string, c *call) int {
 	default:
 		err = do(c, positional)
 	}
-	var usage usageError
-	switch {
-	case err == nil, closedPipe(err):
+	return c.fail(cmd.name, cmd.name+" -h' for usage", err)
+}
+
+// fail prints the error of a command, if it is one, and where to find help with a command
+// line that is wrong. It returns the exit status.
+func (c *call) fail(name, help string, err error) int {
+	if err == nil || closedPipe(err) {
 		return exitOK
-	case errors.As(err, &usage):
-		tell(c.stderr, "rollway %s: %v\nRun 'rollway %s -h' for usage.\n", cmd.name, err, cmd.name)
-		return exitUsage
-	case !errors.Is(err, errSaid):
-		tell(c.stderr, "rollway %s: %v\n", cmd.name, err)
 	}
-	return exitFailed
+	code := exitFailed
+	if errors.As(err, new(usageError)) {
+		code = exitUsage
+	}
+	switch {
+	case errors.Is(err, errSaid):
+	case c.json:
+		list, _ := errors.AsType[config.Errors](err)
+		tell(c.stderr, "%s", jsonLine(struct {
+			Command string        `json:"command,omitempty"`
+			Error   string        `json:"error"`
+			Exit    int           `json:"exit"`
+			Errors  config.Errors `json:"errors,omitempty"` // of a configuration, one by one
+		}{name, err.Error(), code, list}))
+	case code == exitUsage:
+		tell(c.stderr, "%s: %v\nRun 'rollway %s.\n", strings.TrimSpace("rollway "+name), err, help)
+	default:
+		tell(c.stderr, "rollway %s: %v\n", name, err)
+	}
+	return code
 }
 
 // closedPipe reports whether a write to a pipe failed that nobody reads any more. A
@@ -160,28 +191,29 @@ func closedPipe(err error) bool {
 	return errors.Is(err, syscall.EPIPE) && !network
 }
 
-func (cmd *command) flags() *flag.FlagSet {
+// flags returns the flags of cmd and what to run once they are parsed. Every command has -o.
+func (cmd *command) flags() (*flag.FlagSet, action) {
 	flags := flag.NewFlagSet(cmd.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	return flags
+	do := cmd.setup(flags)
+	if flags.Lookup("o") == nil {
+		wordFlag(flags, "o", "print `FORMAT`: text, or json, also of errors (default text)", nil, "text", "json")
+	}
+	return flags, do
 }
 
 func (cmd *command) usage() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Usage: rollway %s", cmd.name)
-	if cmd.args != "" {
-		b.WriteString(" " + cmd.args)
-	}
-	fmt.Fprintf(&b, "\n\n%s", strings.TrimLeft(cmd.help, "\n"))
-	flags := cmd.flags()
-	cmd.setup(flags)
-	var list strings.Builder
-	flags.SetOutput(&list)
+	fmt.Fprintf(&b, "%s\n\n%s", cmd.synopsis(), strings.TrimLeft(cmd.help, "\n"))
+	flags, _ := cmd.flags()
+	b.WriteString("\nFlags, before or after the other arguments:\n")
+	flags.SetOutput(&b)
 	flags.PrintDefaults()
-	if list.Len() > 0 {
-		b.WriteString("\nFlags, before or after the other arguments:\n" + list.String())
-	}
 	return b.String()
+}
+
+func (cmd *command) synopsis() string {
+	return strings.TrimSpace("Usage: rollway " + cmd.name + " " + cmd.args)
 }
 
 // parseFlags parses flags anywhere among args and returns the other arguments in order.
@@ -220,49 +252,4 @@ func didYouMean(name string) string {
 		return fmt.Sprintf(", did you mean %q?", nearest)
 	}
 	return ""
-}
-
-func overview() string {
-	var b strings.Builder
-	b.WriteString("Rollway takes logs, keeps them, and finds them again.\n\nUsage: rollway COMMAND [ARGUMENT…]\n\n")
-	for _, cmd := range commands() {
-		fmt.Fprintf(&b, "  %-9s %s\n", cmd.name, cmd.summary)
-	}
-	b.WriteString(`
-'rollway help COMMAND' or 'rollway COMMAND -h' describes one of them.
-Exit status: 0 all went well, 1 something failed, 2 the command line is wrong.
-`)
-	return b.String()
-}
-
-// sizeFlag declares a flag for a number of bytes.
-func sizeFlag[T ~int | ~int64](flags *flag.FlagSet, dst *T, name, usage string) {
-	flags.Func(name, usage, func(text string) error {
-		n, err := config.ParseSize(text)
-		if err == nil && config.Size(T(n)) != n {
-			err = fmt.Errorf("%q is more than this machine can address", text)
-		}
-		*dst = T(n)
-		return err
-	})
-}
-
-// listFlag declares a flag that may be repeated.
-func listFlag(flags *flag.FlagSet, dst *[]string, name, usage string) {
-	flags.Func(name, usage+"; may be repeated", func(text string) error {
-		*dst = append(*dst, text)
-		return nil
-	})
-}
-
-// choiceFlag declares a flag with a few values.
-func choiceFlag[T any](flags *flag.FlagSet, dst *T, name, usage string, values map[string]T) {
-	flags.Func(name, usage, func(text string) error {
-		v, ok := values[text]
-		if !ok {
-			return errors.New("unknown value")
-		}
-		*dst = v
-		return nil
-	})
 }

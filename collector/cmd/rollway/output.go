@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 )
 
@@ -19,16 +18,12 @@ type formatFlags struct {
 
 // declare declares the flags; rows: for what pipes make, too.
 func (f *formatFlags) declare(flags *flag.FlagSet, rows bool) {
-	names := []string{"text", "ndjson", "csv"}
+	names := []string{"text", "json", "csv"}
 	if rows {
 		names = append(names, "table", "chart")
 	}
-	flags.Func("o", "print `FORMAT`: "+strings.Join(names, ", ")+" (default: for people on a terminal, ndjson elsewhere)", func(name string) error {
-		if f.output = name; !slices.Contains(names, name) {
-			return fmt.Errorf("use %s", strings.Join(names, ", "))
-		}
-		return nil
-	})
+	wordFlag(flags, "o", "print `FORMAT`: "+strings.Join(names, ", ")+"; json is an object a line (default: for people on a terminal, json elsewhere)",
+		func(word string) { f.output = word }, names...)
 	flags.BoolVar(&f.utc, "utc", false, "show times in UTC instead of local time")
 }
 
@@ -54,7 +49,7 @@ func (f *formatFlags) writer(stdout *stream) *lineWriter {
 	w := &lineWriter{format: f.output, terminal: stdout.terminal, view: renderer{utc: f.utc}}
 	switch {
 	case w.format == "" && !w.terminal:
-		w.format = "ndjson"
+		w.format = "json"
 	case w.format == "", w.format == "text", w.format == "table", w.format == "chart":
 		if w.terminal {
 			w.width = stdout.width()
@@ -182,13 +177,36 @@ func appendCSV(dst []byte, record []string) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// show prints text for people or, with -json, v.
-func show(w io.Writer, asJSON bool, v any, text string) error {
-	if asJSON {
-		return printJSON(w, v)
+// show prints text for people or, with -o json, v.
+func (c *call) show(v any, text string) error {
+	if c.json {
+		return printJSON(c.stdout, v)
 	}
-	_, err := io.WriteString(w, text)
+	_, err := io.WriteString(c.stdout, text)
 	return err
+}
+
+// say writes a line for people to stderr; with -o json it is the message of an object.
+func (c *call) say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...) + "\n"
+	if c.json {
+		text = jsonLine(map[string]string{"message": strings.TrimSpace(text)})
+	}
+	_, _ = io.WriteString(c.stderr, text) // there is nowhere to say that it failed
+}
+
+// tellOf writes text to stdout as tell does or, with -o json, v in one line.
+func (c *call) tellOf(v any, text string) {
+	if c.json {
+		text = jsonLine(v)
+	}
+	tell(c.stdout, "%s", text)
+}
+
+// jsonLine returns v, which can be marshaled, and a line end.
+func jsonLine(v any) string {
+	text, _ := json.Marshal(v)
+	return string(text) + "\n"
 }
 
 // printJSON prints v for programs and people.

@@ -46,7 +46,6 @@ type planFlags struct {
 	given    map[string]bool // names of the flags on the command line
 	size     int             // -slab-size
 	count    int             // -slabs
-	json     bool
 
 	from     []string
 	name     string        // of the value on the page
@@ -68,7 +67,6 @@ func setupPlan(flags *flag.FlagSet) action {
 	listFlag(flags, &p.from, "from", "measure the workload from the page at `URL`, or from a file")
 	flags.StringVar(&p.name, "name", "", "`NAME` of the Stats on the page (default: the only one)")
 	flags.DurationVar(&p.interval, "interval", 10*time.Second, "`TIME` between the two readings")
-	flags.BoolVar(&p.json, "json", false, "print one JSON object")
 	return func(c *call, _ []string) error {
 		flags.Visit(func(f *flag.Flag) { p.given[f.Name] = true })
 		return p.run(c)
@@ -109,7 +107,7 @@ func (p *planFlags) run(c *call) error {
 		seen.judge(chosen, p.fixed())
 		text = seen.text() + "\n"
 	}
-	err = show(c.stdout, p.json, struct { // units are in the names of the members
+	err = c.show(struct { // units are in the names of the members
 		plan.Capacity
 		Observed *observation `json:"observed,omitempty"`
 	}{chosen, seen}, text+planText(chosen))

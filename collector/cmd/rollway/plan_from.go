@@ -22,7 +22,7 @@ import (
 	"github.com/rollway/rollway/slab"
 )
 
-// An observation is what two readings of a Writer's Stats show. -json prints it.
+// An observation is what two readings of a Writer's Stats show. -o json prints it.
 type observation struct {
 	Source   string        `json:"source"`
 	Elapsed  time.Duration `json:"elapsed_ns"`

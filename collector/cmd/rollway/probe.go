@@ -35,7 +35,7 @@ The exit status is 1 if no file can be written in DIR.
 
 Examples:
   rollway probe /var/log/payment -space 256MiB -time 20s
-  rollway probe /var/log/payment -json | jq .advice
+  rollway probe /var/log/payment -o json | jq .advice
 `,
 	setup: setupProbe,
 }
@@ -44,7 +44,6 @@ func setupProbe(flags *flag.FlagSet) action {
 	var o probe.Options
 	sizeFlag(flags, &o.Space, "space", "largest `SIZE` of the file (default 64MiB)")
 	flags.DurationVar(&o.Time, "time", 6*time.Second, "longest `TIME` to measure")
-	asJSON := flags.Bool("json", false, "print one JSON object")
 	return func(c *call, args []string) error {
 		switch {
 		case o.Space != 0 && o.Space < 1<<20:
@@ -58,7 +57,7 @@ func setupProbe(flags *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		err = show(c.stdout, *asJSON, r, probeText(&r))
+		err = c.show(r, probeText(&r))
 		if err == nil && !r.Files.OK {
 			err = errSaid
 		}

@@ -33,7 +33,7 @@ On a terminal lines are formatted for people, with local times; texts of several
 lines, such as stacks, come below, indented. What pipes make is a table there,
 groups with one column of numbers or by time have bars. Into a pipe or a file
 lines are written as stored, one JSON object each. -o chooses another format:
-text, ndjson, csv (RFC 4180: a header, and the columns of the pipes, or the
+text, json, csv (RFC 4180: a header, and the columns of the pipes, or the
 fields of a line), table, or chart, which is a table with bars. NO_COLOR leaves
 colors out.
 
@@ -66,7 +66,9 @@ func setupQuery(flags *flag.FlagSet) action {
 	flags.IntVar(&limit, "limit", 0, "stop after the first `N` lines (default: all)")
 	flags.IntVar(&last, "last", 0, "only the last `N` matching lines")
 	flags.IntVar(&last, "n", 0, "`N`: the same as -last")
-	order := flags.String("order", "", "`ORDER` of the lines, also for -last: time, or arrival, in which lines are printed as they are found (default: time with -last, else arrival)")
+	order := ""
+	wordFlag(flags, "order", "`ORDER` of the lines, also for -last: time, or arrival, in which lines are printed as they are found (default: time with -last, else arrival)",
+		func(word string) { order = word }, "time", "arrival")
 	around := flags.Int("context", 0, "also `N` lines before and after each line, with the same -by; text marks what was found")
 	by := flags.String("by", "service", "`FIELD` whose value the lines of -context share, such as file")
 	return func(c *call, args []string) error {
@@ -78,10 +80,10 @@ func setupQuery(flags *flag.FlagSet) action {
 			return err
 		}
 		defer closeData()
-		if *order == "" && last > 0 && *around == 0 {
-			*order = "time"
+		if order == "" && last > 0 && *around == 0 {
+			order = "time"
 		}
-		values := parameters("order", *order, "q", strings.Join(args, " "), "since", *since, "until", *until, "last", number(last), "limit", number(limit))
+		values := parameters("order", order, "q", strings.Join(args, " "), "since", *since, "until", *until, "last", number(last), "limit", number(limit))
 		out := format.writer(c.stdout)
 		out.grouped = query.Grouped(values.Get("q"))
 		ctx, stop := interruptible()
@@ -91,7 +93,7 @@ func setupQuery(flags *flag.FlagSet) action {
 			return err
 		}
 		hits, err := query.Parse(values.Get("q"))
-		if err != nil || *order == "time" {
+		if err != nil || order == "time" {
 			return usagef("-context takes a filter without pipes, in the order of arrival: %v", cmp.Or(err, errors.New("-order time")))
 		}
 		_, err = printAround(ctx, c, cl, values, out, &surroundings{client: cl, out: out, lines: *around, by: *by, hits: hits, shown: map[uint64]struct{}{}})

@@ -45,14 +45,13 @@ The exit status is 1 if something differs or cannot be read.
 
 Examples:
   rollway reconcile /var/lib/rollway -addr http://127.0.0.1:4318
-  rollway reconcile -addr https://logs.example:4318 -json
+  rollway reconcile -addr https://logs.example:4318 -o json
 `,
 	setup: setupReconcile,
 }
 
 func setupReconcile(flags *flag.FlagSet) action {
 	data := flags.String("data", "", "the same as DATA, a `DIR`, as serve takes it")
-	asJSON := flags.Bool("json", false, "print a JSON object, with every segment")
 	return asking(flags, func(ctx context.Context, c *call, cl *client, args []string) error {
 		if *data != "" {
 			args = append(args, *data)
@@ -69,7 +68,7 @@ func setupReconcile(flags *flag.FlagSet) action {
 		if err := r.run(ctx, cl, asked); err != nil {
 			return interrupted(ctx, err)
 		}
-		err := show(c.stdout, *asJSON, r.result(), r.text())
+		err := c.show(r.result(), r.text())
 		if err == nil && !r.agrees() {
 			err = errSaid
 		}
@@ -177,7 +176,7 @@ func askLedger(ctx context.Context, cl *client) (*ledger.Ledger, error) {
 	return l, cl.getJSON(ctx, "/api/ledger", l)
 }
 
-// found is the journal in the output of -json.
+// found is the journal in the output of -o json.
 type found struct {
 	Segments []journal.SegmentReport `json:"segments"`
 	Records  int64                   `json:"records"`

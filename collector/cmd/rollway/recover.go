@@ -61,6 +61,8 @@ type recovery struct {
 	to     string // DEST
 	dryRun bool
 	retry  time.Duration
+
+	found map[string]any // for -o json
 }
 
 func setupRecover(flags *flag.FlagSet) action {
@@ -81,7 +83,18 @@ func setupRecover(flags *flag.FlagSet) action {
 	}
 }
 
+// run recovers and, with -o json, says what it has found and done, unless standard output is
+// DEST.
 func (r *recovery) run() error {
+	r.found = map[string]any{"file": r.path}
+	err := r.recover()
+	if r.json && r.to != "-" {
+		err = errors.Join(err, printJSON(r.stdout, r.found))
+	}
+	return err
+}
+
+func (r *recovery) recover() error {
 	if s, err := identify(r.path); err == nil {
 		switch {
 		case s.spool != nil:
@@ -142,6 +155,7 @@ func (r *recovery) list(f *slabfile.File) (batches int, sound bool, err error) {
 	var table bytes.Buffer
 	var total, size int
 	sound = true
+	var listed []map[string]any
 	for b, err := range f.Pending() {
 		if err != nil {
 			return batches, false, err
@@ -149,12 +163,15 @@ func (r *recovery) list(f *slabfile.File) (batches int, sound bool, err error) {
 		n := bytes.Count(b.Data, []byte{'\n'})
 		batches, total, size = batches+1, total+n, size+len(b.Data)
 		fmt.Fprintf(&table, "batch %d: %s, %s", b.Seq, lines(n), byteCount(int64(len(b.Data))))
+		item := map[string]any{"seq": b.Seq, "lines": n, "bytes": len(b.Data)}
+		listed = append(listed, item)
 		if b.HasMark {
 			fmt.Fprintf(&table, ", being written at offset %d of inode %d", b.Mark.Offset, b.Mark.Inode)
 		}
 		table.WriteByte('\n')
 		if b.Problem != nil {
 			sound = false
+			item["problem"] = b.Problem.Error()
 			fmt.Fprintf(&table, "  %v\n", b.Problem)
 		}
 	}
@@ -162,7 +179,8 @@ func (r *recovery) list(f *slabfile.File) (batches int, sound bool, err error) {
 		r.say("%s: %s, %s in %s, left by %s", r.path, lines(total), byteCount(int64(size)),
 			strings.Replace(plural(batches, "batch"), "batchs", "batches", 1), appendPlain(nil, f.Owner().String()))
 	}
-	if r.dryRun {
+	r.found["lines"], r.found["bytes"], r.found["batches"], r.found["sound"] = total, size, listed, sound
+	if r.dryRun && !r.json {
 		_, err = r.stdout.Write(table.Bytes())
 	}
 	return batches, sound, err
@@ -186,6 +204,7 @@ func (r *recovery) spool(files []string) error {
 		r.say("%s: %v", r.path, f)
 	}
 	st := s.Stats()
+	r.found["lines_written"], r.found["lines_left_out"] = st.Acked, st.Dropped.Total()
 	r.say("%s: %s written to %s", r.path, lines(int(st.Acked)), r.to)
 	if n := st.Dropped.Total(); n > 0 {
 		r.say("%s: %s left out because of the damage", r.path, lines(int(n)))
@@ -212,6 +231,7 @@ func (r *recovery) listSpool(files []string) error {
 			end = max(end, found.End)
 		}
 	}
+	r.found["lines"], r.found["sound"] = end-min(first, end), sound
 	r.say("%s: %s not delivered", r.path, lines(int(end-min(first, end))))
 	if !sound {
 		return errSaid
@@ -287,6 +307,7 @@ func (r *recovery) deliver(f *slabfile.File, dst *recoverTo) error {
 }
 
 func (r *recovery) report(sum slabfile.Result) {
+	r.found["lines_written"], r.found["lines_there_before"], r.found["lines_left_out"] = sum.Lines, sum.HeldLines, sum.CutLines
 	for _, p := range sum.Problems {
 		r.say("%s: %v", r.path, p)
 	}

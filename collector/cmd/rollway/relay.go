@@ -150,7 +150,7 @@ func (f *relayFlags) run(c *call) error {
 	if len(f.listen) == 0 || len(f.options.To) == 0 {
 		return usagef("give -listen URL and -to URL")
 	}
-	log, err := ownLog(c.stderr, slog.LevelInfo)
+	log, err := ownLog(c, slog.LevelInfo)
 	if err != nil {
 		return err
 	}
@@ -197,11 +197,11 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, again <
 		listeners = append(listeners, l)
 	}
 	defer onHangup(again, r.Reload)() // also while connections drain
-	tell(c.stdout, "%s", f.banner(listeners, metrics, r.Stats().MaxConns))
+	c.tellOf(f.runningEvent(listeners, metrics), f.banner(listeners, metrics, r.Stats().MaxConns))
 	said := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
 		defer close(said)
-		tell(c.stdout, "stopping: open connections have %s; a second signal ends it at once\n", f.options.DrainTimeout)
+		c.tellOf(happened("stopping"), fmt.Sprintf("stopping: open connections have %s; a second signal ends it at once\n", f.options.DrainTimeout))
 	})
 	var serving sync.WaitGroup
 	for _, l := range listeners {
@@ -218,7 +218,9 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, again <
 	cause := context.Cause(ctx)
 	cancel(nil)
 	s := r.Stats()
-	tell(c.stdout, "stopped: %s, %s up, %s down, %d cut off\n", plural(int(s.Accepted), "connection"), byteCount(int64(s.BytesUp)), byteCount(int64(s.BytesDown)), s.Closed[relay.ReasonDrainCut])
+	cut := s.Closed[relay.ReasonDrainCut]
+	c.tellOf(happened("stopped", "connections", s.Accepted, "bytes_up", s.BytesUp, "bytes_down", s.BytesDown, "cut_off", cut),
+		fmt.Sprintf("stopped: %s, %s up, %s down, %d cut off\n", plural(int(s.Accepted), "connection"), byteCount(int64(s.BytesUp)), byteCount(int64(s.BytesDown)), cut))
 	if errors.Is(cause, context.Canceled) {
 		return nil
 	}
@@ -242,6 +244,19 @@ func (f *relayFlags) serveMetrics(r *relay.Relay) (net.Listener, error) {
 	server := &http.Server{Handler: query.Guard(mux, "-metrics-hosts", query.Names(f.hosts, f.metrics)), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() { _ = server.Serve(l) }() // until l is closed
 	return l, nil
+}
+
+// runningEvent is the banner for programs.
+func (f *relayFlags) runningEvent(listeners []*relay.Listener, metrics net.Listener) map[string]any {
+	var from []string
+	for _, l := range listeners {
+		from = append(from, l.String())
+	}
+	e := happened("running", "version", collector.Version(), "from", from, "to", f.options.To, "routes", f.options.Routes)
+	if metrics != nil {
+		e["metrics"] = "http://" + dialable(metrics.Addr()) + "/metrics"
+	}
+	return e
 }
 
 // banner describes listeners and upstreams.

@@ -101,7 +101,15 @@ func (r *replayer) run(ctx context.Context, names []string) (failed error) {
 			break // other files would fail as well
 		}
 	}
-	r.say()
+	if r.call.json && !r.sender.options.dryRun {
+		r.sayReasons()
+		failed = errors.Join(failed, printJSON(r.call.stdout, map[string]int{
+			"read": r.read, "chosen": r.chosen, "sent_as_text": r.texts, "stored": r.stored, "stored_before": r.before,
+			"refused": r.total.refused, "marked": r.marked, "without_labels": r.bare, "withheld": r.withheld,
+		}))
+	} else {
+		r.say()
+	}
 	if n := r.total.refused; n > 0 {
 		failed = errors.Join(failed, fmt.Errorf("%s not accepted", plural(n, "event")))
 	}

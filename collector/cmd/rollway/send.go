@@ -156,7 +156,7 @@ func (t *tally) unsent() int { return t.read - t.accepted - t.notAccepted() - t.
 
 func (s *sender) run(ctx context.Context, names []string) error {
 	s.started = time.Now()
-	s.line = statusLine{w: s.call.stderr.file, on: s.call.stderr.terminal && !s.options.quiet, width: s.call.stderr.width}
+	s.line = statusLine{w: s.call.stderr.file, on: s.call.stderr.terminal && !s.options.quiet && !s.call.json, width: s.call.stderr.width}
 	var unread error
 	for _, name := range names {
 		err := s.file(ctx, name)
@@ -175,8 +175,13 @@ func (e *inputError) Unwrap() error { return e.error }
 // summary prints the result and returns the error for the exit status.
 func (s *sender) summary(failed error, files int) error {
 	t := &s.total
-	if files > 1 && !s.options.quiet {
-		s.call.say("together: %s", s.describe(*t, time.Since(s.started)))
+	switch took := time.Since(s.started); {
+	case s.call.json:
+		if err := printJSON(s.call.stdout, s.result(took)); err != nil {
+			return err
+		}
+	case files > 1 && !s.options.quiet:
+		s.call.say("together: %s", s.describe(*t, took))
 	}
 	s.sayReasons()
 	var lost error
@@ -196,6 +201,18 @@ func (s *sender) summary(failed error, files int) error {
 		return failed
 	}
 	return lost
+}
+
+// result is what -o json prints of a run.
+func (s *sender) result(took time.Duration) map[string]any {
+	t, reasons := &s.total, []string{}
+	for _, r := range t.reasons {
+		reasons = append(reasons, r.text)
+	}
+	return map[string]any{
+		"read": t.read, "accepted": t.accepted, "not_accepted": t.notAccepted(), "refused": t.refused, "too_long": t.tooLong, "empty": t.empty, "joined": t.joined,
+		"repaired": t.repaired, "left_bytes": t.left, "bytes": t.bytes, "unsent": t.unsent(), "dry_run": s.options.dryRun, "reasons": reasons, "took_ns": took,
+	}
 }
 
 func (s *sender) sayReasons() {
@@ -263,7 +280,7 @@ func (s *sender) file(ctx context.Context, name string) error {
 	}
 	s.line.clear()
 	s.total.add(t)
-	if !s.options.quiet {
+	if !s.options.quiet && !s.call.json {
 		s.call.say("%s: %s", shown, s.describe(t, time.Since(began)))
 	}
 	return err

@@ -87,15 +87,20 @@ var serveFlags = []struct{ name, key, help string }{
 
 func setupServe(flags *flag.FlagSet) action {
 	given := map[string]string{} // values by flag
-	keep := func(name, help string) {
+	keep := func(name, help string, list ...string) {
+		set := func(text string) { given[name] = text }
+		if list != nil {
+			wordFlag(flags, name, help, set, list...)
+			return
+		}
 		flags.Func(name, help, func(text string) error {
-			given[name] = text
+			set(text)
 			return nil
 		})
 	}
 	keep("config", "read settings from this YAML `FILE`")
 	for _, f := range serveFlags {
-		keep(f.name, f.help)
+		keep(f.name, f.help, config.OneOf(f.key)...)
 	}
 	return func(c *call, _ []string) error {
 		settings := func() (config.Config, error) { return serveSettings(given) }
@@ -136,7 +141,7 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	ctx, stop := interruptible()
 	defer stop()
 	again := hangups()
-	log, err := ownLog(c.stderr, slog.LevelInfo)
+	log, err := ownLog(c, slog.LevelInfo)
 	if err != nil {
 		return err
 	}
@@ -160,15 +165,16 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 		return sayConfigErrors(c, "serve", err)
 	}
 	defer onHangup(again, func() { reload(col, settings, own) })()
-	tell(c.stdout, "%s", banner(col, cfg, debug))
+	c.tellOf(runningEvent(col, debug), banner(col, cfg, debug))
 	running, end := context.WithCancel(context.Background())
 	defer end()
 	context.AfterFunc(ctx, func() {
-		tell(c.stdout, "stopping: requests under way have %s; a second signal ends it at once\n", cfg.Timeouts.Shutdown)
+		c.tellOf(happened("stopping"), fmt.Sprintf("stopping: requests under way have %s; a second signal ends it at once\n", cfg.Timeouts.Shutdown))
 		end()
 	})
 	err = col.Run(running)
-	tell(c.stdout, "stopped: %s stored\n", lines(int(col.Stats().Receive.Stored)))
+	stored := col.Stats().Receive.Stored
+	c.tellOf(happened("stopped", "stored", stored), fmt.Sprintf("stopped: %s stored\n", lines(int(stored))))
 	return err
 }
 
@@ -207,18 +213,18 @@ func reload(col *collector.Collector, settings func() (config.Config, error), lo
 }
 
 // ownLog returns the logger for the program's own messages: console format on a
-// terminal, JSON elsewhere. It never blocks the program: about 2 MiB are buffered,
+// terminal, JSON elsewhere and with -o json. It never blocks the program: about 2 MiB are buffered,
 // lines beyond that are dropped, and the log says how many. A crash loses the lines of
 // the last 5 ms.
-func ownLog(stderr *stream, level slog.Level) (*rollway.Logger, error) {
+func ownLog(c *call, level slog.Level) (*rollway.Logger, error) {
 	ignore := func(error) {} // the log itself has failed, so there is nowhere to report it
-	out, color := stderr.colored()
+	out, color := c.stderr.colored()
 	w, err := slab.New(out, slab.Options{Full: slab.Drop, SlabCount: 32, FlushInterval: 5 * time.Millisecond, KeepOpen: true, OnError: ignore})
 	if err != nil {
 		return nil, err
 	}
 	output := rollway.Output{Writer: w, Level: level, Encoder: rollway.JSON{}}
-	if stderr.terminal {
+	if c.stderr.terminal && !c.json {
 		console := rollway.Console{Color: rollway.ColorAlways}
 		if !color {
 			console.Color = rollway.ColorNever
@@ -235,6 +241,39 @@ func ownLog(stderr *stream, level slog.Level) (*rollway.Logger, error) {
 
 // colorWanted reports whether the environment allows colors on a terminal.
 func colorWanted() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
+
+// happened is what -o json prints of something that happens: its name, and pairs of names and
+// values.
+func happened(name string, pairs ...any) map[string]any {
+	e := map[string]any{"event": name}
+	for i := 0; i < len(pairs); i += 2 {
+		e[pairs[i].(string)] = pairs[i+1]
+	}
+	return e
+}
+
+// runningEvent is the banner for programs.
+func runningEvent(col *collector.Collector, debug net.Addr) map[string]any {
+	base := col.Scheme() + "://" + dialable(col.Addr())
+	r := col.Recovery()
+	e := happened("running", "version", collector.Version(), "http", base, "lines", r.Next-r.First, "bytes", r.Bytes, "findings", len(r.Findings), "recovery_ns", r.Took)
+	if col.ServesPage() {
+		e["page"] = base + "/ui/"
+	}
+	for name, addrs := range map[string][]net.Addr{
+		"tcp": {col.TCPAddr()}, "grpc": {col.GRPCAddr()}, "debug": {debug},
+		"syslog": col.SyslogAddrs(), "gelf": col.GELFAddrs(), "lumberjack": col.LumberjackAddrs(), "forward": col.ForwardAddrs(),
+	} {
+		list := []string{}
+		for _, a := range addrs {
+			if a != nil {
+				list = append(list, a.Network()+"://"+dialable(a))
+			}
+		}
+		e[name] = list
+	}
+	return e
+}
 
 // banner describes the running collector: its addresses, its data, and first steps.
 func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string {

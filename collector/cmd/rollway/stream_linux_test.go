@@ -141,9 +141,9 @@ func TestTerminalIsHarmless(t *testing.T) {
 	addr := "-addr=" + server.URL
 	cases := [][]string{
 		{hostileText},
-		{"query", addr, "x"}, {"query", addr, "-o", "ndjson"}, {"query", addr, "-o", "text"}, {"query", addr, "-o", "csv"}, {"query", addr, "-o", "table"}, {"query", addr, "-o", "chart"}, {"query", addr, "-last", "1"},
+		{"query", addr, "x"}, {"query", addr, "-o", "json"}, {"query", addr, "-o", "text"}, {"query", addr, "-o", "csv"}, {"query", addr, "-o", "table"}, {"query", addr, "-o", "chart"}, {"query", addr, "-last", "1"},
 		{"query", addr, `level>"` + hostileText + `"`}, {"query", "-addr", "http://127.0.0.1:1/" + hostileText},
-		{"cat", lines}, {"cat", "-o", "ndjson", lines}, {"cat", "-o", "text", lines}, {"cat", "-o", "csv", lines}, {"cat", "-where", hostileText + "=(", lines}, {"cat", dir},
+		{"cat", lines}, {"cat", "-o", "json", lines}, {"cat", "-o", "text", lines}, {"cat", "-o", "csv", lines}, {"cat", "-where", hostileText + "=(", lines}, {"cat", dir},
 		{"verify", lines, dir}, {"verify", "-json", "-closed", lines},
 		{"send", addr, lines}, {"send", addr, "-dry-run", lines}, {"send", addr, "-format", hostileText, lines},
 		{"replay", addr, letters}, {"replay", addr, dir},
@@ -171,10 +171,10 @@ func TestTerminalIsHarmless(t *testing.T) {
 	}
 	// The tail's server ends each stream, and it would connect again and again.
 	p := openTerminal(t)
-	tail := p.start(t, "tail", addr, "-o", "ndjson")
+	tail := p.start(t, "tail", addr, "-o", "json")
 	waitFor(t, "the tail's line", func() bool { return strings.Count(p.String(), "2026-05-28") > 0 })
 	interruptAndWait(t, tail)
-	harmless(t, p.end(), "rollway tail -o ndjson")
+	harmless(t, p.end(), "rollway tail -o json")
 }
 
 // What a collector and a relay log of their clients is harmless on a terminal too, and

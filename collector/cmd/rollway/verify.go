@@ -35,6 +35,9 @@ object in UTF-8. Blank lines and spaces before line ends are padding, and no
 damage. A last line without an end is damage with -closed only: a writer may be
 at work, or was killed.
 
+With -o json there is an object a line for each FILE: file, what, notes, and
+state, which is sound, damaged or unreadable.
+
 The exit status is 1 if there is damage or a FILE cannot be read.
 
 Examples:
@@ -83,17 +86,30 @@ func (v *verifyFlags) run(c *call, names []string) error {
 		r, err := v.check(name)
 		if err != nil {
 			c.say("rollway verify: %v", err)
+			r = report{what: err.Error()}
 			bad++
-			continue
+			if !c.json {
+				continue
+			}
 		}
 		state := "sound"
 		if r.damaged {
 			state = "damaged"
 			bad++
+		} else if err != nil {
+			state = "unreadable"
 		}
 		text := fmt.Sprintf("%s: %s: %s\n", appendPlain(nil, name), r.what, state)
 		for _, note := range r.notes {
 			text += "  " + note + "\n"
+		}
+		if c.json {
+			text = jsonLine(struct {
+				File  string   `json:"file"`
+				State string   `json:"state"`
+				What  string   `json:"what"`
+				Notes []string `json:"notes,omitempty"`
+			}{name, state, r.what, r.notes})
 		}
 		if _, err := io.WriteString(c.stdout, text); err != nil {
 			return err
