@@ -7,8 +7,8 @@ require (
 	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/phuslu/log v1.0.121
 	github.com/rollway/rollway v0.2.0
-	github.com/rollway/rollway/bridge/logruslog v0.1.0
-	github.com/rollway/rollway/bridge/zaplog v0.1.0
+	github.com/rollway/rollway/bridge/logruslog v0.2.0
+	github.com/rollway/rollway/bridge/zaplog v0.2.0
 	github.com/rollway/rollway/collector v0.2.0
 	github.com/rs/zerolog v1.35.1
 	github.com/sirupsen/logrus v1.10.2

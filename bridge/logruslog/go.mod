@@ -3,7 +3,7 @@ module github.com/rollway/rollway/bridge/logruslog
 go 1.26.0
 
 require (
-	github.com/rollway/rollway v0.1.0
+	github.com/rollway/rollway v0.2.0
 	github.com/sirupsen/logrus v1.10.2
 )
 

@@ -3,7 +3,7 @@ module github.com/rollway/rollway/bridge/zaplog
 go 1.26.0
 
 require (
-	github.com/rollway/rollway v0.1.0
+	github.com/rollway/rollway v0.2.0
 	go.uber.org/zap v1.28.0
 )
 
