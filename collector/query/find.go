@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/collector/admission"
@@ -254,7 +255,7 @@ type ahead struct{ literal, escape int }
 func (a *ahead) begin(lines, literal []byte) int {
 	left := len(lines)
 	if a.literal < 0 || a.literal > left {
-		a.literal = left - find(bytes.Index(lines, literal), left)
+		a.literal = left - find(index(lines, literal), left)
 	}
 	if a.escape < 0 || a.escape > left {
 		a.escape = left - find(bytes.IndexByte(lines, '\\'), left)
@@ -264,6 +265,41 @@ func (a *ahead) begin(lines, literal []byte) int {
 		return left
 	}
 	return bytes.LastIndexByte(lines[:left-next], '\n') + 1
+}
+
+// frequent is bytes by how many lines of logs have of them, the most first. Others are rare.
+const frequent = " e\"0ot:rs21acnid54,36-978uhmbl.pfvkg_/\n[]Twy\rONFE{}S=()IZxDWRjJAMCLqPG@Q$U;HVzB*"
+
+// index is bytes.Index for lines. It looks for the rarest byte of the literal, as far as that is not much
+// more frequent than in other lines.
+func index(lines, literal []byte) int {
+	const each, some = 16, 64 // bytes for one that was found in vain
+	at, rarest := 0, -1
+	for i, c := range literal {
+		rank := strings.IndexByte(frequent, c)
+		if rank < 0 {
+			rank = len(frequent)
+		}
+		if rank > rarest {
+			at, rarest = i, rank
+		}
+	}
+	for start, vain := 0, 0; ; vain++ {
+		if vain > some+start/each {
+			if n := bytes.Index(lines[start:], literal); n >= 0 {
+				return start + n
+			}
+			return -1
+		}
+		n := bytes.IndexByte(lines[min(start+at, len(lines)):], literal[at])
+		if n < 0 {
+			return -1
+		}
+		if start += n; bytes.HasPrefix(lines[start:], literal) {
+			return start
+		}
+		start++
+	}
 }
 
 // find returns at, or end if nothing was found.

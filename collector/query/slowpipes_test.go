@@ -414,6 +414,13 @@ type pipeMaker struct {
 	names  []string // of fields of the rows
 	text   []string
 	stages []slowStage
+	named  int // columns
+}
+
+// column returns a name that no other column has.
+func (m *pipeMaker) column() string {
+	m.named++
+	return fmt.Sprintf("column %d of %d", m.named, m.IntN(1e6))
 }
 
 func one[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
@@ -436,7 +443,7 @@ func (m *pipeMaker) addFields() {
 	for i := range as {
 		parts[i] = quoteName(as[i])
 		if m.IntN(4) == 0 {
-			as[i] = map[bool]string{true: "level "}[strings.HasPrefix(as[i], "level")] + "column " + strconv.Itoa(m.IntN(1000000))
+			as[i] = map[bool]string{true: "level "}[strings.HasPrefix(as[i], "level")] + m.column()
 			parts[i] += fmt.Sprintf(" as %q", as[i])
 		}
 	}
@@ -562,7 +569,7 @@ func (m *pipeMaker) addStats() {
 	}
 	names := slices.Clone(by)
 	for i := range calls {
-		name := "column " + strconv.Itoa(m.IntN(1e6))
+		name := m.column()
 		if slices.Contains([]string{"min", "max", "first", "last"}, functions[i]) && strings.HasPrefix(of[i], "level") {
 			name = "level " + name
 		}

@@ -18,7 +18,7 @@ type missing struct{ row, key int } // key: its number in statsStep.fresh
 // rows is row for rows of a table.
 func (s *statsStep) rows(t *Table, rows []int32) error {
 	s.groups = slices.Grow(s.groups[:0], len(rows))[:len(rows)]
-	grown := s.known.begin(s, t, rows, s.groups)
+	grown, known := 0, s.known.begin(s, t, rows, s.groups)
 	s.missing = s.missing[:0]
 	s.fresh.Reset()
 	from := 0 // of the rows that are not added yet
@@ -29,11 +29,12 @@ func (s *statsStep) rows(t *Table, rows []int32) error {
 			grown += s.addRows(t, rows[from:i], s.groups[from:i])
 			from = i
 			group, more := s.groupOf(s.rowOf(t, row))
+			grown += more
 			if s.known.table == nil { // there are other groups now
-				more += s.known.begin(s, t, rows, s.groups)
+				known += s.known.begin(s, t, rows, s.groups)
 			}
 			s.groups[i] = int32(group)
-			grown += more + s.known.note(i, int32(group))
+			known += s.known.note(i, int32(group))
 		default:
 			s.keyOf(s.rowOf(t, row))
 			s.missing = append(s.missing, missing{i, s.fresh.Add(s.key)})
@@ -45,9 +46,10 @@ func (s *statsStep) rows(t *Table, rows []int32) error {
 	for _, m := range s.missing {
 		group := s.into[m.key]
 		s.groups[m.row] = group
-		grown += s.known.note(m.row, group)
+		known += s.known.note(m.row, group)
 	}
-	return s.take(grown + s.addRows(t, rows[from:], s.groups[from:]))
+	s.known.held += known
+	return s.take(known + grown + s.addRows(t, rows[from:], s.groups[from:]))
 }
 
 func (s *statsStep) rowOf(t *Table, row int32) *Row {
@@ -86,6 +88,7 @@ type known struct {
 	regroups bool // a new group may give others other numbers
 	table    *Table
 	of       uint64 // Table.Round
+	held     int    // taken since reset
 	useless  bool   // for the table
 	columns  []knownColumn
 	how      []uint32 // of the rows, a byte for each column
@@ -462,6 +465,7 @@ func (k *known) forget() {
 func (k *known) reset() {
 	const few = 10
 	k.forget()
+	k.held = 0
 	if 64-k.shift > few || cap(k.direct) > 1<<few {
 		k.places, k.direct = nil, nil
 	}

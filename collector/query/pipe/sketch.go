@@ -211,12 +211,14 @@ func (q *quantile) value(buf []byte) Value {
 	return numberOf(buf, last.middle())
 }
 
-// nth returns the number that would be at index n if list were sorted. It changes the order.
+// nth returns the number that would be at index n if list were sorted. It changes the order. As in the
+// SELECT of Floyd and Rivest (1975), pivots of long lists are near the number, by a sample: the first
+// leaves few, and most comparisons come out alike.
 func nth(list []float64, n int) float64 {
 	const few, often = 12, 40
 	for tries := 0; len(list) > few && tries < often; tries++ { // an order that is made to be bad is sorted
 		low, high := 0, len(list)-1
-		pivot := max(min(list[low], list[high]), min(max(list[low], list[high]), list[high/2])) // the one in the middle
+		pivot := pivotOf(list, n)
 		for low <= high {
 			for list[low] < pivot {
 				low++
@@ -241,6 +243,25 @@ func nth(list []float64, n int) float64 {
 	}
 	slices.Sort(list)
 	return list[n]
+}
+
+// pivotOf returns a number of list that is near the one at index n, on the side where more are.
+func pivotOf(list []float64, n int) float64 {
+	const size, long = 31, 16 * 31
+	if len(list) < long {
+		low, high := list[0], list[len(list)-1]
+		return max(min(low, high), min(max(low, high), list[(len(list)-1)/2])) // the one in the middle
+	}
+	var sample [size]float64
+	for i := range sample {
+		sample[i] = list[i*(len(list)-1)/(size-1)]
+	}
+	slices.Sort(sample[:])
+	at := n * size / len(list)
+	if at > size/2 {
+		return sample[at-1]
+	}
+	return sample[at+1]
 }
 
 // uniq counts different values. It holds their hashes up to maxExact. Beyond that it is a

@@ -13,6 +13,7 @@ type states interface {
 	addCells(c *columns.Cells, rows, groups []int32, r *Row) int // adds the values that rows have
 	merge(groups []int32, others states, from int) int           // merges others, which begin at from, into those of groups
 	move(others states, other int)                               // grows by one of others, which are not used any more
+	swap(others states)                                          // exchanges all with others
 	value(group int, buf []byte) Value
 	estimate(group int) string
 	spare() (grown int) // has each hold less
@@ -25,6 +26,7 @@ type counts []int64
 func (c *counts) grow()                         { *c = append(*c, 0) }
 func (c *counts) add(group int, _ Value) int    { (*c)[group]++; return 0 }
 func (c *counts) move(others states, other int) { *c = append(*c, (*others.(*counts))[other]) }
+func (c *counts) swap(others states)            { o := others.(*counts); *c, *o = *o, *c }
 func (c *counts) value(group int, buf []byte) Value {
 	return Value{Number, strconv.AppendInt(buf, (*c)[group], 10)}
 }
@@ -94,6 +96,11 @@ func (l *list[T, S]) merge(groups []int32, others states, from int) (grown int) 
 
 func (l *list[T, S]) move(others states, other int) {
 	l.all = append(l.all, others.(*list[T, S]).all[other])
+}
+
+func (l *list[T, S]) swap(others states) {
+	o := others.(*list[T, S])
+	l.all, o.all = o.all, l.all
 }
 
 func (l *list[T, S]) spare() (grown int) {

@@ -44,6 +44,7 @@ type statsStep struct {
 	key    []byte
 	cuts   []cut // by index in Groups
 	short  bool  // of memory: quantiles hold less
+	held   int   // taken, by groups and known
 	clock  times.Cache
 
 	known   known
@@ -95,7 +96,7 @@ func (s *statsStep) reset() {
 	for _, states := range s.states {
 		states.reset()
 	}
-	s.short = false
+	s.short, s.held = false, 0
 	s.beginSteps()
 	s.known.reset()
 }
@@ -226,6 +227,7 @@ func (s *statsStep) take(grown int) error {
 	if err != nil {
 		return fmt.Errorf("stats holds %d groups: %w; group by fields with fewer values or by longer steps of time, or narrow the query by a comparison, since or until", s.keys.Len(), err)
 	}
+	s.held += grown
 	return nil
 }
 
@@ -250,6 +252,9 @@ func (s *statsStep) merge(other step) error {
 			}
 		}
 	}
+	if s.keys.Len() == 0 {
+		return s.swap(o)
+	}
 	for from := 0; from < o.keys.Len(); from += often {
 		if err := s.env.Check(); err != nil {
 			return err
@@ -260,6 +265,17 @@ func (s *statsStep) merge(other step) error {
 		}
 	}
 	return nil
+}
+
+// swap takes the groups of o, which gets memory for others. s has none.
+func (s *statsStep) swap(o *statsStep) error {
+	s.keys, o.keys = o.keys, s.keys
+	for i := range s.states {
+		s.states[i].swap(o.states[i])
+	}
+	held := o.held - o.known.held
+	o.reset()
+	return s.take(held)
 }
 
 // statsRow is a group with its keys.
@@ -284,7 +300,7 @@ func (s *statsStep) give(next step) error {
 	if err := s.take(rowBytes); err != nil {
 		return err
 	}
-	defer s.env.Take(-rowBytes)
+	defer s.take(-rowBytes)
 	rows := make([]statsRow, n)
 	for i := range rows {
 		group := i
