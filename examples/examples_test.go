@@ -57,6 +57,9 @@ func TestHello(t *testing.T) {
 	if block := "```go\n" + string(program) + "```\n"; !bytes.Contains(page, []byte(block)) {
 		t.Errorf("README.md does not have\n%s", block)
 	}
+	if n := bytes.Count(page, []byte("\n")); n > 150 {
+		t.Errorf("README.md has %d lines: move what is not for the first hour into docs", n)
+	}
 	var stderr bytes.Buffer
 	cmd := exec.Command(build(t, "hello"))
 	cmd.Env, cmd.Stderr = append(os.Environ(), "ROLLWAY_FILE=", "ROLLWAY_REMOTE=", "ROLLWAY_LEVEL="), &stderr
