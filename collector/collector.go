@@ -50,6 +50,7 @@ type Collector struct {
 	metrics   *metrics
 	clients   *clients.Table
 	sessions  ui.Sessions
+	backups   backups
 
 	sinks []*sink.Runner
 	kafka *kafka.Destination // nil: off

@@ -37,6 +37,7 @@ var ownEndpoints = []page{
 	{"GET  /api/pipeline", "receivers, rules, journal, sinks, ledger: how it all fares"},
 	{"GET  /api/clients", "who sends what: requests, events, bytes, refusals and the last error of each client"},
 	{"GET  /api/ledger", "what became of each event since the start, as counted; 'rollway reconcile' compares it with the journal"},
+	{"GET  /api/backup", "all that is kept, as a tar archive for 'rollway restore'; 'rollway backup' checks it too"},
 	{"GET  /ui/", "the page for people; a browser is led there from /"},
 	{"GET  /metrics", "figures for Prometheus"},
 	{"GET  /healthz", "200 while the process lives"},
@@ -67,6 +68,7 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	route(explainEventPath, reading(http.HandlerFunc(c.serveExplainEvent)))
 	route("/api/pipeline", reading(readOnly(http.HandlerFunc(c.servePipeline))))
 	route("/api/clients", reading(readOnly(http.HandlerFunc(c.serveClients))))
+	mux.Handle(backupPath, c.measured(backupPath, 0, reading(http.HandlerFunc(c.serveBackup))))
 	route("/api/ledger", reading(readOnly(http.HandlerFunc(c.serveLedger))))
 	route("/metrics", reading(readOnly(c.serveMetrics(errorLog))))
 	route("/healthz", readOnly(http.HandlerFunc(c.serveHealth)))

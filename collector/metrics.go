@@ -17,6 +17,7 @@ import (
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/sink"
+	"github.com/rollway/rollway/internal/probe"
 	"github.com/rollway/rollway/internal/promtext"
 	"github.com/rollway/rollway/internal/recordlog"
 )
@@ -42,7 +43,7 @@ func newMetrics(c *Collector) *metrics {
 		tables(func() []promtext.Table {
 			s := c.Stats()
 			ready := promtext.Flag("ready", "1 while lines can be stored, as /readyz says.", c.health.Ready() == nil)
-			return []promtext.Table{s.table(), s.tableOfSinks(), tableOfTenants(s.Receive.Tenants), {ready, c.refused()}}
+			return []promtext.Table{s.table(), s.tableOfSinks(), tableOfTenants(s.Receive.Tenants), c.backups.table(), c.tableOfMachine(), {ready, c.refused()}}
 		}),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -205,6 +206,7 @@ func (s *Stats) table() promtext.Table {
 		promtext.Counter("stored_bytes_total", "Bytes of canonical lines stored.", s.Receive.StoredBytes),
 		promtext.Counter("requests_aborted_total", "Requests whose client went away while sending.", s.Receive.Aborted),
 		promtext.Counter("panics_total", "Requests and connections that ended in a panic.", s.Receive.Panics),
+		promtext.Counter("ahead_batches_total", "Batches stored with an event more than a minute ahead of this machine's clock: one of the two is wrong.", s.Receive.Ahead),
 		promtext.Gauge("in_flight_bytes", "Bytes that requests being worked on take up, of limits.in_flight.", s.Receive.InFlight),
 		promtext.Gauge("http_connections", "Connections of HTTP and gRPC open now.", s.Connections.Open),
 		promtext.Gauge("http_connections_limit", "How many of them there may be, by limits.max_connections or the limit on open files.", s.Connections.Most),
@@ -261,6 +263,19 @@ func (s *Stats) table() promtext.Table {
 		promtext.Counters("events_ignored_total", "What is no log, such as Sentry's transactions and sessions, by type; it is acknowledged and not kept.", []string{"type"}, samples(s.Receive.Ignored)...),
 		promtext.Counters("ingest_requests_total", "Requests to take events, by status.", []string{"code"}, samples(s.Receive.Requests)...),
 	}
+}
+
+// tableOfMachine tells what only an operator can change.
+func (c *Collector) tableOfMachine() (t promtext.Table) {
+	if space := probe.SpaceOf(c.config.Data); space != nil {
+		t = append(t,
+			promtext.Gauge("data_disk_free_bytes", "What the collector may still write to the file system of its data folder.", space.Free),
+			promtext.Gauge("data_disk_bytes", "The size of that file system.", space.Total))
+	}
+	if s := c.state.Load(); s.tls != nil {
+		t = append(t, promtext.Gauge("tls_certificate_expires_timestamp_seconds", "When the certificate of tls.cert ends, in seconds since 1970.", s.tls.Certificates[0].Leaf.NotAfter.Unix()))
+	}
+	return t
 }
 
 // tableOfTenants lists the metrics of tenants, which are all that a token of one may read.

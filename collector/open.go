@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/rollway/rollway/collector/backup"
 	"github.com/rollway/rollway/collector/clients"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/deadletter"
@@ -53,6 +55,9 @@ func RejectedFolder(data string) string { return filepath.Join(data, "rejected")
 
 func (c *Collector) openJournal() (err error) {
 	o := &c.config.Journal
+	if _, err := os.Stat(filepath.Join(c.config.Data, backup.Unfinished)); err == nil {
+		return fmt.Errorf("the data folder %s cannot be used: a restore was interrupted there; run 'rollway restore' again", c.config.Data)
+	}
 	var last journal.End
 	if l, err := ledger.Load(c.config.Data); err != nil {
 		c.log.Warn("the ledger of the last collector cannot be read", "error", err)

@@ -19,7 +19,7 @@ type Right uint8
 const (
 	Write   Right = 1 << iota // send events
 	Read                      // query, tail, metrics
-	Operate                   // replay dead letters
+	Operate                   // replay dead letters and, with Read, take backups
 )
 
 // rights are the names of rights, in the order in which they are listed.

@@ -112,10 +112,32 @@ func Files(fsys disk.FS, dir string) (paths []string, err error) {
 	return paths, err
 }
 
-// each calls visit with the dead letters that f selects, file by file.
-func (s *Store) each(ctx context.Context, f *Filter, visit func(e *Entry, at Place) error) error {
+// Backup calls give with each file as it is now: whole lines. Events that wait to be written are
+// not in them.
+func (s *Store) Backup(give func(name string, content []byte) error) error {
+	for _, seg := range s.segments(&Filter{}) {
+		f, err := s.fs.OpenFile(s.path(&seg), os.O_RDONLY, 0)
+		if errors.Is(err, fs.ErrNotExist) { // evicted meanwhile
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		content := make([]byte, seg.size)
+		_, err = f.ReadAt(content, 0)
+		if err = errors.Join(err, f.Close()); err == nil {
+			err = give(seg.name, content)
+		}
+		if err != nil {
+			return fmt.Errorf("back up dead letters: %s: %w", seg.name, err)
+		}
+	}
+	return nil
+}
+
+// segments returns the names and sizes of the files that may have dead letters which f selects, the oldest first.
+func (s *Store) segments(f *Filter) (segs []segment) {
 	s.mu.Lock()
-	var segs []segment
 	for _, g := range s.groups {
 		if f.Tenant != nil && *f.Tenant != "" && g.principal != nameOf(*f.Tenant) || f.Reason != "" && g.name != g.principal+"."+f.Reason {
 			continue
@@ -126,6 +148,12 @@ func (s *Store) each(ctx context.Context, f *Filter, visit func(e *Entry, at Pla
 	}
 	s.mu.Unlock()
 	slices.SortFunc(segs, func(a, b segment) int { return cmp.Compare(idOf(a.name), idOf(b.name)) })
+	return segs
+}
+
+// each calls visit with the dead letters that f selects, file by file.
+func (s *Store) each(ctx context.Context, f *Filter, visit func(e *Entry, at Place) error) error {
+	segs := s.segments(f)
 	for i := range segs {
 		err := EachLine(s.fs, s.path(&segs[i]), segs[i].size, func(line []byte, at Place) error {
 			var e Entry

@@ -41,6 +41,9 @@ func (h *Health) Start() { h.serving.Store(true) }
 // Stop says that the collector shuts down.
 func (h *Health) Stop() { h.stopping.Store(true) }
 
+// Stopping reports whether the collector shuts down.
+func (h *Health) Stopping() bool { return h.stopping.Load() }
+
 // watchEvery bounds how long lines are stored in files that are gone.
 const watchEvery = time.Second
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
 )
@@ -52,6 +53,8 @@ type Stats struct {
 	ConnectionsTotal   uint64 // TCP connections taken
 	ConnectionsRefused uint64 // over Options.MaxConns
 	StoreRetries       uint64 // batches from TCP and UDP that had to wait because the store was full
+
+	Ahead uint64 // batches stored with an event whose time is more than a minute from now
 
 	Datagrams        uint64 // read from UDP
 	DatagramsDropped uint64 // by the system before they could be read, as far as it tells
@@ -186,6 +189,9 @@ func (c *counters) eventsLocked(w *workspace, stored, failed int) {
 	case w.stored.Duplicate:
 		e.Duplicate += uint64(stored)
 	case stored > 0:
+		if b.MaxTime > time.Now().Add(time.Minute).UnixNano() {
+			c.s.Ahead++
+		}
 		e.Stored += uint64(stored)
 		e.StoredBytes += uint64(b.Size())
 	}

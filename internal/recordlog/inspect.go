@@ -59,9 +59,16 @@ func Inspect(fsys disk.FS, path string) (r Report, err error) {
 		return r, err
 	}
 	defer f.Close() // only read from
-	if r.Bytes, err = f.Size(); err != nil {
+	size, err := f.Size()
+	if err != nil {
 		return r, err
 	}
+	return InspectOpen(f, size, path)
+}
+
+// InspectOpen is Inspect of a file of size bytes that is open, or part of another one.
+func InspectOpen(f io.ReaderAt, size int64, path string) (r Report, err error) {
+	r.Bytes = size
 	if r.Kind, err = identify(f); err != nil {
 		return r, err
 	}
@@ -79,7 +86,7 @@ func Inspect(fsys disk.FS, path string) (r Report, err error) {
 	return r, err
 }
 
-func (r *Report) segment(f disk.File, path string) error {
+func (r *Report) segment(f io.ReaderAt, path string) error {
 	h, err := ReadHeader(f, r.Kind, path)
 	if err != nil && !IsDamage(err) {
 		return err
@@ -99,7 +106,7 @@ func (r *Report) segment(f disk.File, path string) error {
 }
 
 // small checks a file of one header and one body, or of two of them in slots.
-func (r *Report) small(f disk.File, path string) error {
+func (r *Report) small(f io.ReaderAt, path string) error {
 	slots := []int64{0}
 	if r.Kind.slots() {
 		slots = []int64{0, SlotSize}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollway/rollway/collector"
+	"github.com/rollway/rollway/collector/backup"
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
@@ -15,6 +16,7 @@ type subject struct {
 	journal string         // folder of a journal, or ""
 	spool   []string       // files in the folder of a spool, or nil
 	kind    recordlog.Kind // of a file; 0: text, or a pipe
+	backup  bool           // it is a backup
 }
 
 // identify finds out what name is. A folder that is neither a collector's data, nor
@@ -25,7 +27,9 @@ func identify(name string) (s subject, err error) {
 	case err != nil:
 		return s, err
 	case info.Mode().IsRegular():
-		s.kind, err = recordlog.Identify(name)
+		if s.kind, err = recordlog.Identify(name); err == nil && s.kind == 0 {
+			s.backup, err = isBackup(name)
+		}
 		return s, err
 	case !info.IsDir():
 		return s, nil
@@ -41,6 +45,15 @@ func identify(name string) (s subject, err error) {
 		return s, fmt.Errorf("%s is a folder, and no journal or spool; name the files in it", name)
 	}
 	return s, nil
+}
+
+func isBackup(name string) (bool, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() // only read from
+	return backup.Is(f), nil
 }
 
 // glob returns the files in dir that match one of the patterns.

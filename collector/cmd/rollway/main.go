@@ -15,6 +15,8 @@
 //	rollway verify    check log files for damage
 //	rollway reconcile compare what a collector counted with what it stored
 //	rollway recover   deliver what a killed process had not written
+//	rollway backup    copy what a running collector keeps to a file
+//	rollway restore   make a data folder of a backup
 //	rollway probe     check a folder's disk as a place for logs
 //	rollway plan      choose slabs for a workload
 //	rollway demo      log through every stage, and verify each line
@@ -96,7 +98,7 @@ func tell(to io.Writer, format string, args ...any) {
 // commands returns the commands in the order of the overview. It is a function because
 // help refers to the list that contains it.
 func commands() []*command {
-	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, exportCommand, explainCommand, clientsCommand, catCommand, verifyCommand, reconcileCommand, recoverCommand, probeCommand, planCommand, demoCommand, completionCommand, versionCommand, helpCommand}
+	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, exportCommand, explainCommand, clientsCommand, catCommand, verifyCommand, reconcileCommand, recoverCommand, backupCommand, restoreCommand, probeCommand, planCommand, demoCommand, completionCommand, versionCommand, helpCommand}
 }
 
 type usageError struct{ message string }

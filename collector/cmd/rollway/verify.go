@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/rollway/rollway/collector/backup"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
@@ -22,7 +23,8 @@ var verifyCommand = &command{
 	most:    -1,
 	help: `
 Reads each FILE to its end and says what it is and whether it is sound. FILE is
-text, which gzip or zstd may have compressed, or any file that Rollway writes.
+text, which gzip or zstd may have compressed, or any file that Rollway writes:
+a backup too.
 FOLDER is a collector's data folder or the journal in it, or a spool: each file
 in it is listed. Nothing is locked or changed: a process may be writing. What a
 collector has found in its journal stays damage, over restarts, until you look
@@ -147,10 +149,30 @@ func (v *verifyFlags) check(name string) (r report, err error) {
 		found, err = recordlog.Inspect(disk.Real{}, name)
 		r.what = describe(found)
 		v.find(&r, found.Findings)
+	case s.backup:
+		return checkBackup(name)
 	default:
 		return v.checkText(name)
 	}
 	return r, err
+}
+
+// checkBackup reads a backup.
+func checkBackup(name string) (report, error) {
+	f, info, err := openRegular(name)
+	if err != nil {
+		return report{}, err
+	}
+	defer f.Close() // only read from
+	found, err := backup.Read(f, info.Size(), "")
+	if err != nil {
+		return report{what: "backup", notes: []string{err.Error()}, damaged: true}, nil
+	}
+	r := report{what: describeBackup(found)}
+	for _, note := range found.Findings {
+		r.add(true, true, "as it was in the collector: %s", note)
+	}
+	return r, nil
 }
 
 func (v *verifyFlags) find(r *report, list []recordlog.Finding) {
