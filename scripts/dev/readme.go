@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/internal/page"
 )
 
 const (
@@ -21,14 +23,14 @@ const (
 
 // readme does what README.md tells a newcomer to do, in an empty folder and in the
 // order of the page, and compares what is printed with what the page shows. A git
-// clone of the homepage gets this checkout's last commit. See parseReadme for the
+// clone of the homepage gets this checkout's last commit. See page.Parse for the
 // convention.
 func readme([]string) error {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
 		return err
 	}
-	steps, programs, err := parseReadme(string(text))
+	steps, programs, err := page.Parse("README.md", string(text))
 	if err != nil {
 		return err
 	}
@@ -50,19 +52,19 @@ func readme([]string) error {
 	for _, st := range steps {
 		switch {
 		case failed > 0: // later steps build on earlier ones
-		case st.skip != "":
+		case st.Skip != "":
 			skipped++
-			fmt.Printf("SKIP  README.md:%d %s: %s\n", st.line, st.command, st.skip)
+			fmt.Printf("SKIP  README.md:%d %s: %s\n", st.Line, st.Command, st.Skip)
 		default:
-			count(st.line, st.command, s.run(st))
+			count(st.Line, st.Command, s.run(st))
 		}
 	}
 	if failed == 0 {
 		for _, j := range s.jobs {
-			count(j.line, j.command+" (stopped with Ctrl-C)", s.interrupt(j))
+			count(j.Line, j.Command+" (stopped with Ctrl-C)", s.interrupt(j))
 		}
 		for _, p := range programs {
-			count(p.line, "go program", s.build(p))
+			count(p.Line, "go program", s.build(p))
 		}
 	}
 	fmt.Printf("\n%d passed, %d failed, %d skipped\n", passed, failed, skipped)
@@ -83,7 +85,7 @@ type session struct {
 
 // A job is a step in the background.
 type job struct {
-	step
+	page.Step
 	pid    string
 	output string // file
 }
@@ -178,36 +180,36 @@ func (s *session) close() {
 	}
 }
 
-func (s *session) run(st step) error {
-	file := filepath.Join(s.base, fmt.Sprint("line", st.line))
+func (s *session) run(st page.Step) error {
+	file := filepath.Join(s.base, fmt.Sprint("line", st.Line))
 	printed := func() string {
 		text, _ := os.ReadFile(file) // none yet
 		return string(text)
 	}
-	if st.background {
-		pid, err := s.ask(foregroundTimeout, "{ exec %s\n} </dev/null >%s 2>&1 & echo $!", st.command, file)
+	if st.Background {
+		pid, err := s.ask(foregroundTimeout, "{ exec %s\n} </dev/null >%s 2>&1 & echo $!", st.Command, file)
 		if err != nil {
 			return err
 		}
 		s.jobs = append(s.jobs, job{st, pid, file})
-		for begin := time.Now(); !matches(st.output, printed(), false); time.Sleep(50 * time.Millisecond) {
+		for begin := time.Now(); !page.Matches(st.Output, printed(), false); time.Sleep(50 * time.Millisecond) {
 			running, err := s.ask(foregroundTimeout, "kill -0 %s 2>/dev/null && echo yes || echo no", pid)
 			if err == nil && running == "yes" && time.Since(begin) < backgroundTimeout {
 				continue
 			}
-			return fmt.Errorf("running: %s, %v; %s; README shows:\n%s\nit printed:\n%s", running, err, difference(st.output, printed()), st.output, printed())
+			return fmt.Errorf("running: %s, %v; %s; README shows:\n%s\nit printed:\n%s", running, err, page.Difference(st.Output, printed()), st.Output, printed())
 		}
 		return nil
 	}
-	status, err := s.ask(foregroundTimeout, "{ %s\n} </dev/null >%s 2>&1; echo $?", st.command, file)
+	status, err := s.ask(foregroundTimeout, "{ %s\n} </dev/null >%s 2>&1; echo $?", st.Command, file)
 	switch {
 	case err == nil && status != "0":
 		err = errors.New("exit status " + status)
 		fallthrough
 	case err != nil:
 		return fmt.Errorf("%w; it printed:\n%s", err, printed())
-	case st.output != "" && !matches(st.output, printed(), true):
-		return fmt.Errorf("%s; README shows:\n%s\nit printed:\n%s", difference(st.output, printed()), st.output, printed())
+	case st.Output != "" && !page.Matches(st.Output, printed(), true):
+		return fmt.Errorf("%s; README shows:\n%s\nit printed:\n%s", page.Difference(st.Output, printed()), st.Output, printed())
 	}
 	return nil
 }
@@ -224,12 +226,12 @@ func (s *session) interrupt(j job) error {
 }
 
 // build compiles a whole program that the page shows, inside the clone.
-func (s *session) build(p program) error {
-	dir := filepath.Join(s.base, "empty", "rollway", fmt.Sprintf("readme%d", p.line))
+func (s *session) build(p page.Program) error {
+	dir := filepath.Join(s.base, "empty", "rollway", fmt.Sprintf("readme%d", p.Line))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(p.source), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(p.Source), 0o644); err != nil {
 		return err
 	}
 	_, err := output(dir, "go", "build", "-o", os.DevNull, ".")

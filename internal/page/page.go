@@ -1,4 +1,6 @@
-package main
+// Package page reads documentation that shows commands and what they print, so that tests do what
+// it says.
+package page
 
 import (
 	"fmt"
@@ -6,22 +8,24 @@ import (
 	"strings"
 )
 
-// step is one command of README.md with the output shown below it.
-type step struct {
-	line       int // of the command in the page, from 1
-	command    string
-	output     string // as shown; "" compares nothing
-	background bool   // keeps running until the page ends
-	skip       string // why it is not run
+// Step is one command of a page with the output shown below it.
+type Step struct {
+	Line       int    // of the command in the page, from 1
+	Section    string // the last heading of level 2 before it
+	Part       string // the last heading of level 3 in that section
+	Command    string
+	Output     string // as shown; "" compares nothing
+	Background bool   // keeps running until the page ends
+	Skip       string // why it is not run
 }
 
-// program is a whole Go program shown in README.md.
-type program struct {
-	line   int
-	source string
+// Program is a whole Go program that a page shows.
+type Program struct {
+	Line   int
+	Source string
 }
 
-// parseReadme reads the page by this convention:
+// Parse reads the page in the file of that name by this convention:
 //
 //   - In a block fenced as sh, a line that begins with "$ " is a command (with
 //     the lines after it while they end in a backslash), and the lines up to
@@ -34,12 +38,18 @@ type program struct {
 //     line of "…" alone matches any number of lines, and every RFC 3339 time
 //     for any other.
 //   - A block fenced as go that begins with "package main" must build.
-func parseReadme(text string) (steps []step, programs []program, err error) {
-	fail := func(line int, format string, args ...any) ([]step, []program, error) {
-		return nil, nil, fmt.Errorf("README.md:%d: "+format, append([]any{line}, args...)...)
+func Parse(name, text string) (steps []Step, programs []Program, err error) {
+	fail := func(line int, format string, args ...any) ([]Step, []Program, error) {
+		return nil, nil, fmt.Errorf("%s:%d: "+format, append([]any{name, line}, args...)...)
 	}
 	lines := strings.Split(text, "\n")
+	section, part := "", ""
 	for i := 0; i < len(lines); i++ {
+		if heading, is := strings.CutPrefix(lines[i], "## "); is {
+			section, part = heading, ""
+		} else if heading, is := strings.CutPrefix(lines[i], "### "); is {
+			part = heading
+		}
 		language, fenced := strings.CutPrefix(lines[i], "```")
 		if !fenced {
 			continue
@@ -52,7 +62,7 @@ func parseReadme(text string) (steps []step, programs []program, err error) {
 		}
 		block := lines[begin:i]
 		if language == "go" && len(block) > 0 && block[0] == "package main" {
-			programs = append(programs, program{begin + 1, strings.Join(block, "\n") + "\n"})
+			programs = append(programs, Program{begin + 1, strings.Join(block, "\n") + "\n"})
 		}
 		if language != "sh" {
 			continue
@@ -68,25 +78,25 @@ func parseReadme(text string) (steps []step, programs []program, err error) {
 			command, isCommand := strings.CutPrefix(text, "$ ")
 			switch last := len(steps) - 1; {
 			case continued:
-				steps[last].command += "\n" + text
+				steps[last].Command += "\n" + text
 			case isCommand:
-				steps = append(steps, step{line: begin + 1 + n, command: command})
+				steps = append(steps, Step{Line: begin + 1 + n, Section: section, Part: part, Command: command})
 				if directive != nil {
-					steps[last+1].skip = directive[2]
+					steps[last+1].Skip = directive[2]
 				}
 			case len(steps) == first:
 				return fail(begin+1, "a block fenced as sh begins with a command after %q", "$ ")
 			default:
-				steps[last].output += text + "\n"
+				steps[last].Output += text + "\n"
 			}
 			continued = (continued || isCommand) && strings.HasSuffix(text, `\`)
 		}
 		if directive != nil && directive[2] == "" && len(steps) > first {
-			steps[len(steps)-1].background = true
+			steps[len(steps)-1].Background = true
 		}
 	}
 	if len(steps) == 0 {
-		return nil, nil, fmt.Errorf("README.md has no command: blocks fenced as sh, commands after %q", "$ ")
+		return nil, nil, fmt.Errorf("%s has no command: blocks fenced as sh, commands after %q", name, "$ ")
 	}
 	return steps, programs, nil
 }
@@ -97,9 +107,9 @@ var rfc3339 = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\
 
 var anything = regexp.MustCompile(` *…`)
 
-// matches reports whether got is what the page shows, or, if not whole, begins
+// Matches reports whether got is what the page shows, or, if not whole, begins
 // with it.
-func matches(shown, got string, whole bool) bool {
+func Matches(shown, got string, whole bool) bool {
 	var re strings.Builder
 	re.WriteString(`\A`)
 	for line := range strings.Lines(rfc3339.ReplaceAllLiteralString(shown, "TIME")) {
@@ -125,11 +135,11 @@ func matches(shown, got string, whole bool) bool {
 	return regexp.MustCompile(re.String()).MatchString(rfc3339.ReplaceAllLiteralString(got, "TIME"))
 }
 
-// difference says from which shown line on got is something else.
-func difference(shown, got string) string {
+// Difference says from which shown line on got is something else.
+func Difference(shown, got string) string {
 	lines := strings.SplitAfter(strings.TrimSuffix(shown, "\n"), "\n")
 	for i, line := range lines {
-		if !matches(strings.Join(lines[:i+1], ""), got, false) {
+		if !Matches(strings.Join(lines[:i+1], ""), got, false) {
 			return fmt.Sprintf("not printed as line %d: %s", i+1, strings.TrimSuffix(line, "\n"))
 		}
 	}
