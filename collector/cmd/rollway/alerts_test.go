@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -30,7 +33,10 @@ type alertRules struct {
 			Alert, Expr string
 			For         string
 			Labels      struct{ Severity string }
-			Annotations struct{ Summary string }
+			Annotations struct {
+				Summary string
+				Runbook string `yaml:"runbook_url"`
+			}
 		}
 	}
 }
@@ -79,28 +85,41 @@ func libraryMetrics(t *testing.T) (names map[string]bool, text string) {
 	return names, b.String()
 }
 
-// collectorMetrics returns the names of all metrics that a collector with a sink
-// describes, and what it answers to a scrape.
+// collectorMetrics returns the names of all metrics of a collector with a sink, TLS, tokens and a
+// rule, to which something of each outcome was sent, and what it answers to a scrape.
 func collectorMetrics(t *testing.T) (names map[string]bool, text string) {
 	t.Helper()
-	d := serveDaemon(t, "-data", t.TempDir(), "-config", kafkaConfig(t))
-	status, text := d.get(t, "/metrics")
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	writeCertificate(t, 1, path("cert.pem"), path("key.pem"))
+	writeFile(t, path("tokens.yaml"), "- {name: a, secret: a-0123456789abcdef, may: [write, read, operate]}\n- {name: b, secret: b-0123456789abcdef, tenant: b}\n")
+	writeFile(t, path("rollway.yaml"), fmt.Sprintf("kafka: {brokers: \"127.0.0.1:1\"}\ntls: {cert: %q, key: %q}\naccess: {tokens: %q}\nrules: [{name: probes, drop: {where: msg=probe}}]\n",
+		path("cert.pem"), path("key.pem"), path("tokens.yaml")))
+	d := serveDaemon(t, "-data", path("data"), "-config", path("rollway.yaml"))
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	ask := func(method, path, token, body string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequest(method, d.addr+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token+"-0123456789abcdef")
+		return received(t)(client.Do(req))
+	}
+	ask("POST", "/api/logs", "a", "{\"msg\":\"x\"}\n{\"msg\":\"probe\"}\nno JSON {\n")
+	ask("POST", "/api/logs", "b", `{"msg":"of a tenant"}`)
+	ask("POST", "/api/logs", "unknown", `{"msg":"x"}`)
+	ask("POST", "/api/1/envelope/", "a", "{}\n{\"type\":\"transaction\"}\n{}\n")
+	status, text := ask("GET", "/metrics", "a", "")
 	if status != http.StatusOK {
 		t.Fatal(status, text)
 	}
 	names = map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^# TYPE (rollway_\w+) `).FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\w+) `).FindAllStringSubmatch(text, -1) {
 		names[m[1]] = true
 	}
 	return names, text
-}
-
-// kafkaConfig is a configuration with a sink, whose broker does not exist.
-func kafkaConfig(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "rollway.yaml")
-	writeFile(t, path, "kafka: {brokers: \"127.0.0.1:1\"}\n")
-	return path
 }
 
 // Each metric and label that an alert uses exists, each package has an alert, and the
@@ -173,6 +192,92 @@ func packageOf(metric string) string {
 		return strings.Split(metric, "_")[1]
 	}
 	return "collector"
+}
+
+// Each alert on a collector, and only those, names what to do: a heading of a page.
+func TestRunbooks(t *testing.T) {
+	for _, g := range readAlerts(t).Groups {
+		for _, r := range g.Rules {
+			page, anchor, _ := strings.Cut(strings.TrimPrefix(r.Annotations.Runbook, "https://github.com/rollway/rollway/blob/main/"), "#")
+			if g.Name != "rollway-collector" {
+				if page != "" {
+					t.Errorf("%s names %s", r.Alert, page)
+				}
+				continue
+			}
+			text, err := os.ReadFile(filepath.Join("..", "..", "..", page))
+			if err != nil {
+				t.Errorf("%s: %v", r.Alert, err)
+			}
+			if !slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool {
+				heading, is := strings.CutPrefix(line, "## ")
+				return is && strings.ReplaceAll(strings.ToLower(heading), " ", "-") == anchor
+			}) {
+				t.Errorf("%s: %s has no heading #%s", r.Alert, page, anchor)
+			}
+			if strings.HasSuffix(page, "RUNBOOKS.md") && !strings.Contains(string(text), "`"+r.Alert+"`") {
+				t.Errorf("%s says nothing of %s", page, r.Alert)
+			}
+		}
+	}
+}
+
+// Each metric and label of the dashboard is there on a collector, and Prometheus can read each expression.
+func TestDashboard(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "dashboard.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr, LegendFormat string }
+		}
+	}
+	if err := json.Unmarshal(text, &board); err != nil {
+		t.Fatal(err)
+	}
+	names, metrics := collectorMetrics(t)
+	metric := regexp.MustCompile(`\b(?:rollway|process|go)_\w+`)
+	label := regexp.MustCompile(`[{,](\w+)=|\{\{(\w+)\}\}`)
+	by := regexp.MustCompile(`by \(([\w, ]+)\)`)
+	var rules []map[string]string
+	for _, p := range board.Panels {
+		for _, target := range p.Targets {
+			expr := strings.NewReplacer("$instance", ".*", "$__rate_interval", "5m").Replace(target.Expr)
+			rules = append(rules, map[string]string{"record": fmt.Sprintf("panel:%d", len(rules)), "expr": expr})
+			used := metric.FindAllString(expr, -1)
+			for _, name := range used {
+				if !names[name] && !names[strings.TrimSuffix(name, "_bucket")] {
+					t.Errorf("%s: there is no %s", p.Title, name)
+				}
+			}
+			var labels []string
+			for _, m := range label.FindAllStringSubmatch(expr+target.LegendFormat, -1) {
+				labels = append(labels, m[1]+m[2])
+			}
+			for _, m := range by.FindAllStringSubmatch(expr, -1) {
+				labels = append(labels, strings.Split(m[1], ", ")...)
+			}
+			for _, l := range labels {
+				if l != "instance" && !slices.ContainsFunc(used, func(name string) bool {
+					return regexp.MustCompile(`(?m)^` + name + `\{[^}]*\b` + l + `="`).MatchString(metrics)
+				}) {
+					t.Errorf("%s: %q have no label %s", p.Title, used, l)
+				}
+			}
+		}
+	}
+	if len(rules) < 20 {
+		t.Errorf("%d expressions", len(rules))
+	}
+	file := filepath.Join(t.TempDir(), "rules.yml")
+	all, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, file, string(all))
+	promtool(t, "", "check", "rules", file)
 }
 
 // What docs/DEPLOYMENT.md names of metrics and alerts is there.

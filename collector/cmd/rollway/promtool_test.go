@@ -195,16 +195,27 @@ func TestCollectorAlertsFire(t *testing.T) {
 		"rollway_http_connections_limit":                         "100x30",
 		"rollway_panics_total":                                   flat,
 		turnedAway:                                               "0+60x30",
-		"rollway_sink_pending|sink=kafka":                        "1000x30",
+		"rollway_sink_pending|sink=kafka":                        "890x30",
 		"rollway_sink_delivered_total|sink=kafka":                rising,
 		`rollway_sink_dropped_total|sink=kafka,reason=retention`: flat,
+		`rollway_journal_findings|kind=damaged,state=open`:       flat,
+		"rollway_data_disk_free_bytes":                           "1000-1x30",
+		"rollway_data_disk_bytes":                                "1900x30",
+		"rollway_ahead_batches_total":                            flat,
+		"rollway_backup_sent_timestamp_seconds":                  "-120000x30", // the tests' time begins in 1970
+		"rollway_tls_certificate_expires_timestamp_seconds":      "700000x30",
+		"rollway_events_stored_total":                            "0+5941x30",
+		"rollway_events_duplicate_total":                         flat,
 	}
 	var tests []map[string]any
-	add := func(alert, metric, values, summary string) {
+	add := func(alert, metric, values, summary string, stored ...string) {
 		var series []map[string]string
 		for name, usual := range steady {
-			if name == metric {
+			switch {
+			case name == metric:
 				usual = values
+			case name == "rollway_events_stored_total" && len(stored) > 0: // so that the ledger agrees
+				usual = stored[0]
 			}
 			base, labels, _ := strings.Cut(name, "|")
 			text := `instance="a:4318"`
@@ -227,7 +238,7 @@ func TestCollectorAlertsFire(t *testing.T) {
 					if strings.HasPrefix(alert, "Sink") {
 						labels["sink"] = "kafka"
 					}
-					expected = append(expected, map[string]any{"exp_labels": labels, "exp_annotations": map[string]string{"summary": "a:4318" + summary}})
+					expected = append(expected, map[string]any{"exp_labels": labels, "exp_annotations": map[string]string{"summary": "a:4318" + summary, "runbook_url": rule.Annotations.Runbook}})
 				}
 				checks = append(checks, map[string]any{"eval_time": fmt.Sprintf("%dm", testedMinute), "alertname": rule.Alert, "exp_alerts": expected})
 			}
@@ -240,15 +251,22 @@ func TestCollectorAlertsFire(t *testing.T) {
 	add("CollectorDiskErrors", "rollway_journal_write_errors_total", rising, ": 300 writes or syncs of the journal failed")
 	add("CollectorDiskErrors", "rollway_journal_sync_errors_total", rising, ": 300 writes or syncs of the journal failed")
 	add("CollectorLinesMissing", "rollway_journal_missed_lines_total", rising, ": readers of the journal missed 300 lines")
-	add("CollectorEventsFail", "rollway_events_failed_total", rising, ": 300 events could not be stored")
-	add("CollectorRejects", "rollway_events_rejected_total|reason=syntax", "0+66x30", ": 1.1% of the events are rejected")
+	add("CollectorEventsFail", "rollway_events_failed_total", rising, ": 300 events could not be stored", "0+5881x30")
+	add("CollectorRejects", "rollway_events_rejected_total|reason=syntax", "0+66x30", ": 1.1% of the events are rejected", "0+5934x30")
 	add("CollectorDeadLettersLost", "rollway_dead_letters_dropped_events_total|reason=disk", rising, ": 300 rejected events could not be kept")
 	add("CollectorDatagramsDropped", "rollway_udp_datagrams_dropped_total", rising, ": the system dropped 300 datagrams")
 	add("CollectorConnectionsFull", "rollway_http_connections", "91x30", ": 91% of the HTTP connections are in use")
 	add("CollectorTurnsAway", turnedAway, "0+120x30", ": 2 refusals a second at /api/logs, too_many_requests")
 	add("CollectorPanics", "rollway_panics_total", rising, ": 300 requests ended in a panic")
-	add("SinkStuck", "rollway_sink_delivered_total|sink=kafka", "5x30", " sink kafka: 1k lines wait, and none was delivered in 15 minutes")
+	add("SinkStuck", "rollway_sink_delivered_total|sink=kafka", "5x30", " sink kafka: 890 lines wait, and none was delivered in 15 minutes")
 	add("SinkDrops", "rollway_sink_dropped_total|sink=kafka,reason=retention", rising, " sink kafka: 300 lines will not be delivered")
+	add("SinkLate", "rollway_sink_pending|sink=kafka", "901x30", " sink kafka: what waits takes 15m 1s at the rate of the last 15 minutes")
+	add("CollectorDiskFills", "rollway_data_disk_free_bytes", "940-1x30", ": 910B are free for the data folder, and at the rate of the last 6 hours none in a day")
+	add("CollectorClockSkew", "rollway_ahead_batches_total", rising, ": 300 batches came with times more than a minute ahead of the collector's clock")
+	add("CollectorBackupOld", "rollway_backup_sent_timestamp_seconds", "-129600x30", ": the last backup was sent 1d 12h 30m 0s ago")
+	add("CollectorCertificateExpires", "rollway_tls_certificate_expires_timestamp_seconds", "600000x30", ": the certificate of tls.cert ends in 6d 22h 10m 0s; SIGHUP reads a new one")
+	add("CollectorLedgerDiffers", "rollway_events_stored_total", "0+5940x30", ": 30 events have no outcome; see rollway reconcile")
+	add("CollectorJournalFindings", `rollway_journal_findings|kind=damaged,state=open`, "1x30", ": damaged in the journal's folder; see rollway verify, then acknowledge it with -acknowledge")
 	runRuleTests(t, tests)
 }
 
@@ -259,6 +277,8 @@ var ownLabels = map[string]map[string]string{
 	"RelayUpstreamDown":    {"upstream": "tcp://a:1", "address": "10.0.0.1:1"},
 	"RelayConnectionsFail": {"reason": "dial"},
 	"CollectorTurnsAway":   {"receiver": "/api/logs", "reason": "too_many_requests"},
+
+	"CollectorJournalFindings": {"kind": "damaged", "state": "open"},
 }
 
 // testedMinute is when alerts are looked at.
