@@ -20,8 +20,8 @@ import (
 // A Report is what Read has found.
 type Report struct {
 	Manifest
-	Found    uint64   // lines that are sound
-	Findings []string // what was damaged or missing in the collector already
+	Found    uint64   `json:"lines"`    // that are sound
+	Findings []string `json:"findings"` // what was damaged or missing in the collector already
 }
 
 // Is reports whether f begins as a backup does.

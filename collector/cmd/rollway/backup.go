@@ -15,7 +15,7 @@ import (
 var backupCommand = &command{
 	name:    "backup",
 	summary: "copy what a running collector keeps to a file",
-	args:    "-o FILE",
+	args:    "-to FILE",
 	help: `
 Writes all that a running collector keeps to FILE, a tar archive: each line that
 was stored before the start, the keys of requests, the cursors of sinks and the
@@ -33,17 +33,17 @@ The exit status is 1 if there is no backup, or if the collector's journal has
 damage, which the backup then has too.
 
 Examples:
-  rollway backup -o /backup/rollway.tar
-  rollway backup -o "/backup/rollway-$(date +%F).tar" -addr https://logs.example:4318
+  rollway backup -to /backup/rollway.tar
+  rollway backup -to "/backup/rollway-$(date +%F).tar" -addr https://logs.example:4318
 `,
 	setup: setupBackup,
 }
 
 func setupBackup(flags *flag.FlagSet) action {
-	to := flags.String("o", "", "write the backup to `FILE`")
+	to := flags.String("to", "", "write the backup to `FILE`")
 	return asking(flags, func(ctx context.Context, c *call, cl *client, _ []string) error {
 		if *to == "" {
-			return usagef("-o FILE is missing")
+			return usagef("-to FILE is missing")
 		}
 		return takeBackup(ctx, c, cl, *to)
 	})
@@ -100,7 +100,10 @@ func (p *progress) Read(b []byte) (int, error) {
 
 // sayBackup says what a backup has, and fails if some of it was damaged.
 func sayBackup(c *call, path string, r *backup.Report) error {
-	if _, err := fmt.Fprintf(c.stdout, "%s: %s\n", appendPlain(nil, path), describeBackup(r)); err != nil {
+	if err := c.show(struct {
+		Path string `json:"path"`
+		*backup.Report
+	}{path, r}, fmt.Sprintf("%s: %s\n", appendPlain(nil, path), describeBackup(r))); err != nil {
 		return err
 	}
 	for _, f := range r.Findings {

@@ -125,11 +125,11 @@ func TestBackupAndRestore(t *testing.T) {
 		if token != "" {
 			t.Setenv("ROLLWAY_TOKEN", token+"-0123456789abcdef")
 		}
-		cli(t, "", "backup", "-o", file, "-addr", d.addr).want(t, 1, want)
+		cli(t, "", "backup", "-to", file, "-addr", d.addr).want(t, 1, want)
 	}
 	t.Setenv("ROLLWAY_TOKEN", "backup-0123456789abcdef")
 	before := sent.answered()
-	prints(t, file+": backup of ", "backup", "-o", file, "-addr", d.addr)
+	prints(t, file+": backup of ", "backup", "-to", file, "-addr", d.addr)
 	first, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestBackupAndRestore(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	defer cut.Close()
-	cli(t, "", "backup", "-o", file, "-addr", cut.URL).want(t, 1, "the backup was cut off after")
+	cli(t, "", "backup", "-to", file, "-addr", cut.URL).want(t, 1, "the backup was cut off after")
 	writers.Wait()
 	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(first, again) {
 		t.Errorf("the first backup is another one: %v", err)
@@ -165,6 +165,7 @@ func TestBackupAndRestore(t *testing.T) {
 	prints(t, ": sound\n", "verify", file)
 	data := filepath.Join(dir, "restored")
 	prints(t, "each line checked\n", "restore", file, "-data", data)
+	prints(t, `"next_offset":`, "restore", file, "-o", "json", "-data", filepath.Join(dir, "again"))
 	cli(t, "", "restore", file, "-data", data).want(t, 1, data+" is not empty")
 	prints(t, "\nall agrees\n", "reconcile", data)
 	again := secured(t, data)

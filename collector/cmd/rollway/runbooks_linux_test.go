@@ -219,7 +219,7 @@ func fileDamaged(t *testing.T, b *runbook) func() {
 		sealed = glob(b.path("data/journal"), "*.seg")
 		return len(sealed) > 0
 	})
-	cli(t, "", "backup", "-o", b.path("backup.tar"), "-addr", b.d.addr).want(t, 0)
+	cli(t, "", "backup", "-to", b.path("backup.tar"), "-addr", b.d.addr).want(t, 0)
 	b.d.end(t)
 	f, err := os.OpenFile(sealed[0], os.O_WRONLY, 0)
 	testkit.OK(t, err)
