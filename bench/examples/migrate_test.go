@@ -21,10 +21,11 @@ type cell struct {
 	code []string
 }
 
-// cells returns the code of each guide of the page by its heading.
+// cells returns the code of each guide of the page by its heading; that of the text before
+// them is with slog's.
 func cells(t *testing.T, text string) map[string][]cell {
 	guides := map[string][]cell{}
-	guide, inTable := "", false
+	guide, inTable := "slog", false
 	for i, line := range strings.Split(text, "\n") {
 		if heading, ok := strings.CutPrefix(line, "## "); ok {
 			guide = heading
@@ -33,6 +34,11 @@ func cells(t *testing.T, text string) map[string][]cell {
 		switch {
 		case !strings.HasPrefix(line, "|"):
 			inTable = false
+			for _, code := range inCode.FindAllStringSubmatch(line, -1) {
+				if isCall.MatchString(code[1]) {
+					guides[guide] = append(guides[guide], cell{i + 1, code[1:]})
+				}
+			}
 		case strings.HasPrefix(line, "|---"):
 			inTable = line == "|---|---|" // not that of prices
 		case inTable && len(columns) != 2:
@@ -57,6 +63,7 @@ func cells(t *testing.T, text string) map[string][]cell {
 
 var (
 	inCode = regexp.MustCompile("`([^`]+)`")
+	isCall = regexp.MustCompile(`^(defer )?\w+\.\w+[({]`)
 	isName = regexp.MustCompile(`^(\w+|e\.GetCtx\(\))$`)
 )
 
@@ -78,7 +85,8 @@ func (c cell) function() string {
 	return b.String()
 }
 
-// TestMigrate compiles every cell of the tables of docs/MIGRATE.md.
+// TestMigrate compiles the code of docs/MIGRATE.md: every cell of the tables, and calls and
+// values in the text.
 func TestMigrate(t *testing.T) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -94,7 +102,7 @@ func TestMigrate(t *testing.T) {
 		for _, c := range cells {
 			b.WriteString(c.function())
 		}
-		if len(cells) < 20 || !strings.Contains(program, "// CELLS "+guide+"\n") {
+		if len(cells) < 25 || !strings.Contains(program, "// CELLS "+guide+"\n") {
 			t.Errorf("the guide %q has %d cells", guide, len(cells))
 		}
 		program = strings.Replace(program, "// CELLS "+guide+"\n", b.String(), 1)
