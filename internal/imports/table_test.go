@@ -115,6 +115,7 @@ var table = []edge{
 	{"bridge/zstd", "github.com/klauspost/compress/zstd", "the format it brings"},
 
 	{"collector/config", "go.yaml.in/yaml/v3", "the configuration is YAML"},
+	{"collector/cmd/rollway", "go.yaml.in/yaml/v3", "a configuration as JSON"},
 	{"collector/config", "collector/forwarded", "checks the networks of proxies"},
 	{"collector/config", "collector/normalize", "checks the names that are added to its table"},
 	{"collector/access", "go.yaml.in/yaml/v3", "tokens are a YAML list"},
