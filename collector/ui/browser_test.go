@@ -22,10 +22,17 @@ func TestPage(t *testing.T) {
 		{"Search", walkSearch}, {"Event", walkEvent}, {"Range", walkRange}, {"Errors of an expression", walkMistake},
 		{"Completion", walkCompletion}, {"Stats", walkStats}, {"Patterns", walkPatterns}, {"Narrow", walkNarrow}, {"Axe", walkAxe},
 	} {
-		t.Run(tt.name, func(t *testing.T) { tt.walk(t, open(t, browser, at+"/ui/"), at) })
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.walk(t, open(t, browser, at+"/ui/"), at)
+		})
 	}
-	for name, walk := range map[string]func(t *testing.T, browser *uitest.Browser){"Live": walkLive, "Restart": walkRestart, "Errors": walkErrors, "Pipeline": walkPipeline, "Why": walkWhy, "Attack": walkAttack, "Hostile": walkHostile, "Empty": walkEmpty} {
-		t.Run(name, func(t *testing.T) { walk(t, browser) })
+	for name, walk := range map[string]func(t *testing.T, browser *uitest.Browser){"Live": walkLive, "Restart": walkRestart, "Errors": walkErrors, "Release": walkRelease, "Pipeline": walkPipeline,
+		"Why": walkWhy, "Attack": walkAttack, "Hostile": walkHostile, "Empty": walkEmpty, "Slow": walkSlow, "Stop": walkStop} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			walk(t, browser)
+		})
 	}
 }
 
@@ -222,12 +229,19 @@ func walkNarrow(t *testing.T, tab *uitest.Tab, at string) {
 
 func walkEmpty(t *testing.T, browser *uitest.Browser) {
 	at := started(t)
-	tab := open(t, browser, at+"/ui/")
-	tab.Click(".empty button text=All time")
-	tab.Until(`document.querySelector('.empty code')?.innerText.includes('curl')`)
+	tab := open(t, browser, at+"/ui/#/live")
+	tab.Until(`document.querySelector('.live .empty code')?.innerText.includes('curl')`)
+	tab.Key("s")
+	tab.Until("document.querySelector('.search .empty code')?.innerText === `curl -d '{\"level\":\"info\",\"msg\":\"hello\"}' ${location.origin}/api/logs`")
+	tab.Eval(`void (navigator.clipboard.writeText = async (text) => { window.copied = text })`, nil)
+	tab.Click(`.empty button[aria-label="Copy the command"]`)
+	tab.Until(`window.copied?.startsWith('curl -d')`)
+	send(t, at, `{"level":"info","msg":"hello"}`)
+	tab.Until(`document.querySelector('.row-msg')?.innerText === 'hello'`) // by itself
 	// Who looks in the wrong time is told where the lines are.
 	send(t, at, `{"time":"2015-07-29T17:41:44Z","msg":"an old line"}`)
-	tab.Go(at + "/ui/#/search?since=15m")
+	tab.Go(at + "/ui/#/search?q=old&since=15m")
+	tab.Reload()
 	tab.Click(".empty p button text=2015-07-29")
 	tab.Until(`document.querySelector('.row-msg')?.innerText === 'an old line'`)
 }

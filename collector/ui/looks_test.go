@@ -52,6 +52,7 @@ func eachLook(tab *uitest.Tab, at string, width int, look func(name string)) {
 
 // walkAxe has axe-core look for what keeps people from using the page.
 func walkAxe(t *testing.T, tab *uitest.Tab, at string) {
+	testkit.NoRace(t, "it is about documents")
 	axe, err := os.ReadFile(filepath.Join(testkit.NPM(t, "axe-core@"+axeVersion), "node_modules", "axe-core", "axe.min.js"))
 	testkit.OK(t, err)
 	eachLook(tab, at, 1440, func(name string) {

@@ -55,11 +55,39 @@ func walkErrors(t *testing.T, browser *uitest.Browser) {
 	}
 }
 
+// walkRelease is the story of a bad release: its first error, what led to it, a trace, and the fix as it goes live.
+func walkRelease(t *testing.T, browser *uitest.Browser) {
+	at := started(t)
+	send(t, at, withOldError()...)
+	tab := open(t, browser, at+"/ui/")
+	tab.Until(`document.querySelector('.row')`)
+	began := time.Now()
+	tab.Key("e")
+	tab.Until(`document.querySelector('.error-rows tbody tr')?.innerText.includes('ReadTimeout') && document.querySelector('.chip.new')`)
+	tab.Key("j")
+	tab.Click(".event .choice button text=Trace")
+	tab.Until(`document.querySelectorAll('.event .line-button').length >= 3`)
+	tab.Click(`.error-rows tbody tr:first-child button[title*="what led to it"]`)
+	tab.Until(`document.querySelector('#row-0.sev-error') && !document.querySelector('#row-1.sev-error')`)
+	tab.Click(".facet-value text=WARN")
+	tab.Until(`document.querySelectorAll('.row').length === 1 && document.querySelector('.row').innerText.includes('pool is smaller than its workers') && document.querySelector('.row').innerText.includes('release=2.4.1')`)
+	t.Logf("the cause is seen after %v, of a machine that does not read", time.Since(began))
+	tab.Click(".facet-value text=WARN")
+	wantQuery(t, tab, "service=payment-api")
+	tab.Key("l")
+	tab.Until(`document.querySelector('.dot.live')`)
+	tab.Click(".live-filter")
+	tab.Type("2.4.2")
+	send(t, at, `{"level":"info","service":"payment-api","msg":"release 2.4.2 starts","release":"2.4.2","pool":16}`, `{"level":"info","service":"gateway","msg":"request received"}`,
+		`{"level":"info","service":"payment-api","msg":"charged cus_0001","release":"2.4.2"}`)
+	tab.Until(`document.querySelectorAll('.row').length === 2 && document.querySelector('.row-msg').innerText === 'release 2.4.2 starts'`)
+}
+
 // walkPipeline: rates while lines come, the ledger, who is turned away, and dead letters that are
 // sent again.
 func walkPipeline(t *testing.T, browser *uitest.Browser) {
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
-	testkit.OK(t, os.WriteFile(tokens, []byte("- {name: ops, secret: ops-0123456789abcdef, may: [read, operate]}\n- {name: w, secret: writer-0123456789, tenant: shop}\n"), 0o600))
+	testkit.OK(t, os.WriteFile(tokens, []byte("- {name: ops, secret: ops-0123456789abcdef, may: [read, operate]}\n- {name: w, secret: writer-0123456789, tenant: shop}\n- {name: busy, secret: busy-0123456789ab, events_per_second: 1}\n"), 0o600))
 	cfg := func(c *config.Config) { c.Access.Tokens, c.Limits.MaxDepth = tokens, 3 }
 	at := started(t, rules(t, probes), cfg)
 	post := func(secret, body string) {
@@ -74,6 +102,9 @@ func walkPipeline(t *testing.T, browser *uitest.Browser) {
 	post("writer-0123456789", `{"msg":"deep","a":{"b":{"c":{"d":"<script>alert(1)</script>"}}}}`)
 	post("writer-0123456789", `[{"msg":"x"},{"msg":"y","path":"/healthz"}]`)
 	post("wrong-0123456789", `{}`)
+	for range 2 {
+		post("busy-0123456789ab", "["+strings.Repeat("{},", 99)+"{}]")
+	}
 	tab := open(t, browser, at+"/ui/#/pipeline")
 	tab.Until(`document.querySelector('dialog.login[open] input')`)
 	tab.Type("ops-0123456789abcdef")
@@ -86,9 +117,9 @@ func walkPipeline(t *testing.T, browser *uitest.Browser) {
 	}
 	tab.Eval(`setInterval(() => fetch('/ui/session'), 100000)`, nil)
 	tab.Until(`/\d\/s/.test(document.querySelector('.stage-figure').innerText)`)
-	tab.Click(".choice button text=Clients")
-	tab.Click(".choice button text=Who is turned away")
+	tab.Click(".stage button text=Whose?")
 	tab.Until(`document.querySelector('.rows tbody')?.innerText.includes('the token is not known here')`)
+	tab.Until(`[...document.querySelectorAll('.rows tbody tr')].some((r) => r.innerText.includes('busy') && r.innerText.includes('more was sent than this token may send'))`)
 	tab.Click(".choice button text=Dead letters")
 	tab.Until(`document.querySelector('.letter .raw')?.innerText.includes('<script>')`)
 	tab.Click(".letters input")
@@ -98,9 +129,14 @@ func walkPipeline(t *testing.T, browser *uitest.Browser) {
 	tab.Until(`location.hash.startsWith('#/why') && document.querySelector('#why-event').value.includes('deep')`)
 	tab.Click("button text=Explain")
 	tab.Until(`document.querySelector('.why-answer .notice')?.innerText.includes('too_deep')`)
-	tab.Eval(`fetch('/ui/session', {method: 'DELETE'})`, nil)
-	tab.Key("p")
-	tab.Until(`document.querySelector('dialog.login[open] input')`)
+	// What one has asked is not offered to the next.
+	tab.Key("s")
+	tab.Click("#q")
+	tab.Type("deep")
+	tab.Key("Enter")
+	tab.Until(`localStorage.getItem('rollway-recent')?.includes('deep')`)
+	tab.Click(`button[title="Log out"]`)
+	tab.Until(`document.querySelector('dialog.login[open] input') && !localStorage.getItem('rollway-recent')`)
 }
 
 // walkWhy: each rule's decision, and the line.

@@ -61,6 +61,13 @@ func TestFirstLoad(t *testing.T) {
 		}
 	}
 	load(ui.Prefix + "index.html")
+	first, err := os.ReadFile("page/index.html")
+	testkit.OK(t, err)
+	for name := range seen { // else a browser learns of it late, module by module
+		if path.Ext(name) == ".js" && !strings.Contains(string(first), ` href="`+strings.TrimPrefix(name, ui.Prefix)+`"`) && !strings.Contains(string(first), ` src="`+strings.TrimPrefix(name, ui.Prefix)+`"`) {
+			t.Errorf("index.html does not preload %s", name)
+		}
+	}
 	t.Logf("%d files with %d bytes", len(seen)+1, size)
 	if size > 100_000 || len(seen) < 20 {
 		t.Errorf("the page is %d bytes in %d files, packed; want 100,000 at most", size, len(seen))

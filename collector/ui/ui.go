@@ -66,8 +66,9 @@ func newFile(kind string, text []byte) *File {
 	return &File{kind: kind, etag: `W/"` + hex.EncodeToString(sum[:12]) + `"`, plain: text, packed: packed.Bytes()}
 }
 
-// policy is what the page may do: nothing that is not the collector's own. It is in no frame.
-const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+// policy is what the page may do: nothing that is not the collector's own, and no text becomes a
+// document or a script. It is in no frame.
+const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // SetSecure sets the headers of answers to the page that bind browsers.
 func SetSecure(h http.Header) {

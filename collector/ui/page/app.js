@@ -6,7 +6,8 @@ import { splitPipes } from './lib/expr.js'
 import { QueryBar } from './lib/querybar.js'
 import { RangePicker } from './lib/rangepicker.js'
 import { iso, resolve } from './lib/time.js'
-import { copy, Icon, IconButton, messageOf, toast, useKeys } from './lib/ui.js'
+import { forget } from './lib/suggest.js'
+import { copy, Icon, IconButton, letters, messageOf, toast, useKeys } from './lib/ui.js'
 import { formatPlace, parsePlace } from './lib/url.js'
 import { views } from './views/index.js'
 
@@ -41,6 +42,8 @@ function App() {
   const [help, setHelp] = useState(false)
   const [, setTheme] = useKept('theme', '')
   const [zone, setZone] = useKept('zone', 'local')
+  const [typed, setTyped] = useKept('letters', 'on')
+  letters.off = typed === 'off'
   const current = useRef(place)
   current.current = place
 
@@ -116,13 +119,13 @@ function App() {
       <${Guarded} key=${view.id}><${view.Component} q=${place.q} filter=${filter} range=${range} state=${place.state} setState=${setState} go=${go} run=${run}
         onError=${(/** @type {unknown} */ err) => err instanceof ApiError && err.column > 0 && setError(err)} utc=${zone === 'utc'} session=${session} /><//>
     </main>
-    ${help && html`<${Help} close=${() => setHelp(false)} />`}
-    ${login && html`<${Login} done=${() => whoAmI().then((s) => { setSession(s); setLogin(false); setRun((n) => n + 1) })} />`}
+    ${help && html`<${Help} close=${() => setHelp(false)} typed=${typed} setTyped=${setTyped} />`}
+    ${login && html`<${Login} done=${() => whoAmI().then((s) => { if (s.user !== session.user) forget(); setSession(s); setLogin(false); setRun((n) => n + 1) })} />`}
     <${Toast} />`
 }
 
 /** What of a view's state outlives a new question: how lines look. @param {Record<string, string>} state */
-const keptState = (state) => Object.fromEntries(Object.entries(state).filter(([name]) => ['cols', 'wrap', 'facets', 'tab', 'as'].includes(name)))
+const keptState = (state) => Object.fromEntries(Object.entries(state).filter(([name]) => ['cols', 'wrap', 'facets', 'tab', 'as', 'order'].includes(name)))
 
 /** A click that is for this page; others open tabs. @param {MouseEvent} e */
 function plain(e) {
@@ -142,6 +145,7 @@ async function whoAmI() {
 
 async function logout() {
   await ask('/ui/session', {}, { method: 'DELETE' })
+  forget()
   location.reload()
 }
 
@@ -173,8 +177,8 @@ function Login({ done }) {
     <button class="primary">Log in</button></form></dialog>`
 }
 
-/** @param {{close: () => void}} props */
-function Help({ close }) {
+/** @param {{close: () => void, typed: string, setTyped: (value: string) => void}} props */
+function Help({ close, typed, setTyped }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null))
   useEffect(() => dialog.current?.showModal(), [])
   /** @type {[string, string][]} */
@@ -185,7 +189,8 @@ function Help({ close }) {
   return html`<dialog class="help" ref=${dialog} onClose=${close} aria-labelledby="help-title" onClick=${(/** @type {Event} */ e) => e.target === dialog.current && close()}>
     <div class="help-box"><header><h2 id="help-title">Keys and expressions</h2><span class="grow"></span><${IconButton} icon="close" label="Close" onClick=${close} /></header>
     <div class="help-lists"><dl>${list.map(([key, what]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${what}</dd></div>`)}</dl>
-    <dl>${terms.map(([key, what]) => html`<div key=${key}><dt><code>${key}</code></dt><dd>${what}</dd></div>`)}</dl></div></div></dialog>`
+    <dl>${terms.map(([key, what]) => html`<div key=${key}><dt><code>${key}</code></dt><dd>${what}</dd></div>`)}</dl></div>
+    <label class="check"><input type="checkbox" checked=${typed === 'on'} onChange=${() => setTyped(typed === 'on' ? 'off' : 'on')} />Keys of one letter work</label></div></dialog>`
 }
 
 function Toast() {

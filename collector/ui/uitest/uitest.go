@@ -83,7 +83,9 @@ func (tab *Tab) Call(method string, params, result any) {
 		defer cancel()
 		return target.Call(ctx, method, params, result)
 	}))
-	if err != nil {
+	if err != nil && strings.Contains(err.Error(), "target navigated") { // while the page loads anew
+		tab.Call(method, params, result)
+	} else if err != nil {
 		tab.t.Fatalf("%s: %v", method, err)
 	}
 }
@@ -146,7 +148,7 @@ func (tab *Tab) Reload() {
 // Key presses keys one after the other: letters, or names such as Enter.
 func (tab *Tab) Key(keys ...string) {
 	tab.t.Helper()
-	codes := map[string]int{"Enter": 13, "Escape": 27, "Tab": 9, "ArrowDown": 40, "ArrowUp": 38, "PageDown": 34, " ": 32}
+	codes := map[string]int{"Enter": 13, "Escape": 27, "Tab": 9, "ArrowDown": 40, "ArrowUp": 38, "PageDown": 34, "Backspace": 8, " ": 32}
 	for _, key := range keys {
 		params := map[string]any{"type": "keyDown", "key": key, "windowsVirtualKeyCode": codes[key]}
 		if len(key) == 1 {

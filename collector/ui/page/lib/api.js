@@ -16,6 +16,9 @@ export class ApiError extends Error {
   }
 }
 
+/** Why what the reader has stopped was aborted. */
+export const halted = new Error('The search was stopped.')
+
 /** @typedef {{signal?: AbortSignal, method?: string, body?: unknown, headers?: Record<string, string>}} Options */
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Params */
 

@@ -1,7 +1,7 @@
 // Charts, drawn by uPlot.
 
 import { html, useState, useRef, useEffect, useLayoutEffect } from './html.js'
-import { color, useTheme } from './ui.js'
+import { color, Progress, useTheme } from './ui.js'
 import { count, severities, severityOf, short } from './line.js'
 import { shortStamp, stamp } from './time.js'
 
@@ -181,6 +181,6 @@ export function Histogram({ hits, utc, part, loading, onZoom, onOut }) {
     ${times.length > 0
       ? html`<${Plot} times=${times} series=${series} kind="stacked" height=${104} utc=${utc} label=${label} span=${[from / 1000, until / 1000]} onZoom=${onZoom} onOut=${onOut} />`
       : html`<div class="histogram-empty dim">${loading ? 'counting …' : hits ? 'no lines in this time' : ''}</div>`}
-    ${part !== null && html`<div class="partial" role="status">partial: ${Math.floor(part * 100)} % searched</div>`}
+    <${Progress} part=${part} loading=${loading} />
   </section>`
 }

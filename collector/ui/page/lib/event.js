@@ -108,19 +108,19 @@ const ours = (row) => !/node_modules|site-packages|\/usr\/|\/go\/pkg\/|\bjava\.|
 /** Whether a row is the code of a library's frame in the row before it, as in Python. @param {string[]} rows @param {number} i */
 const belongs = (rows, i) => /^\s+File "/.test(rows[i - 1] ?? '') && !ours(rows[i - 1] ?? '')
 
-/** Lines of an endpoint, in the order of the answer. @param {string} path @param {import('./api.js').Params} params @param {string} key */
-function useLines(path, params, key) {
-  const [found, set] = useState({ lines: /** @type {Line[]} */ ([]), loading: true, error: /** @type {unknown} */ (null) })
+/** Lines of an endpoint, in the order of the answer. @param {string} path @param {import('./api.js').Params | null} params null: none @param {string} key */
+export function useLines(path, params, key) {
+  const [found, set] = useState({ key: '', lines: /** @type {Line[]} */ ([]), loading: true, error: /** @type {unknown} */ (null) })
   useEffect(() => {
+    if (!params) return
     const control = new AbortController()
     /** @type {Line[]} */
     const list = []
-    set({ lines: [], loading: true, error: null })
     ask(path, params, { signal: control.signal, onLine: (row) => list.push(parseOffsetLine(row)) })
-      .then(() => set({ lines: list, loading: false, error: null }), (error) => control.signal.aborted || set({ lines: list, loading: false, error }))
+      .then(() => set({ key, lines: list, loading: false, error: null }), (error) => control.signal.aborted || set({ key, lines: list, loading: false, error }))
     return () => control.abort()
   }, [key])
-  return found
+  return found.key === key ? found : { lines: [], loading: true, error: null }
 }
 
 /** @param {EventProps} props */

@@ -3,7 +3,7 @@
 import { html, useMemo, useState } from './html.js'
 import { hasTerm, term, toggleValue } from './expr.js'
 import { count, fieldsOf, head, levelName, severityOf, short, text } from './line.js'
-import { Icon, IconButton, messageOf, useFigures } from './ui.js'
+import { Icon, IconButton, messageOf, Progress, useFigures } from './ui.js'
 
 /** @typedef {import('../types.js').Line} Line */
 /** @typedef {import('../types.js').Facet} Facet */
@@ -19,7 +19,7 @@ const most = 12 // facets without asking
 export function fieldsIn(lines) {
   /** @type {Map<string, {count: number, values: Set<string>}>} */
   const found = new Map()
-  for (const line of lines.slice(0, 500)) {
+  for (const line of lines.slice(0, 300)) {
     for (const [name, value] of fieldsOf(line).slice(0, 500)) {
       const f = found.get(name) ?? { count: 0, values: new Set() }
       f.count++
@@ -44,16 +44,17 @@ export function worthwhile(fields) {
  * @param {string[]} props.columns
  * @param {(q: string) => void} props.setQ @param {(fields: string[]) => void} props.setChosen
  * @param {(name: string) => void} props.toggleColumn @param {boolean} props.ready whether lines are of this run
+ * @param {boolean} props.waiting for lines @param {AbortSignal} props.signal
  */
-export function Facets({ lines, q, filter, range, chosen, columns, setQ, setChosen, toggleColumn, ready }) {
+export function Facets({ lines, q, filter, range, chosen, columns, setQ, setChosen, toggleColumn, ready, waiting, signal }) {
   const fields = useMemo(() => fieldsIn(lines), [lines])
   const names = useMemo(() => [...new Set([...chosen, ...worthwhile(fields)])].slice(0, 20), [fields, chosen.join()])
   const key = names.join()
-  const { data, loading, part, error } = useFigures('/api/facets', ready ? { ...range.params, q: filter, field: key, limit: 30 } : null, [key, filter, range, ready])
+  const { data, loading, part, error } = useFigures('/api/facets', ready ? { ...range.params, q: filter, field: key, limit: 30 } : null, [key, filter, range, ready], undefined, signal)
   /** @type {Facet[]} */
   const facets = lines.length ? data?.facets ?? [] : []
-  return html`<nav class=${'facets' + (loading ? ' loading' : '')} aria-label="Fields">
-    ${part !== null && html`<div class="partial" role="status">partial: ${Math.floor(part * 100)} %</div>`}
+  return html`<nav class=${'facets' + (loading || waiting ? ' loading' : '')} aria-label="Fields">
+    <${Progress} part=${part} loading=${loading} />
     ${error && html`<p class="dim">${messageOf(error)}</p>`}
     ${facets.filter((f) => f.values.some((v) => v.value !== null)).map((f) => html`<${FacetBox} key=${f.field} facet=${f} q=${q} setQ=${setQ}
       column=${columns.includes(f.field)} toggleColumn=${toggleColumn} remove=${chosen.includes(f.field) ? () => setChosen(chosen.filter((n) => n !== f.field)) : undefined} />`)}
@@ -106,6 +107,6 @@ function AllFields({ fields, chosen, columns, setChosen, toggleColumn }) {
         <bdi>${head(f.name, 80)}</bdi><span class="facet-count">${short(f.values)}</span></button>
       <${IconButton} icon="columns" label=${'Column ' + head(f.name, 60)} pressed=${columns.includes(f.name)} onClick=${() => toggleColumn(f.name)} /></li>`)}</ul>
     ${found.length > shown.length && html`<p class="dim">${count(found.length - shown.length)} more: type a part of a name.</p>`}
-    <p class="dim">Of the newest 500 lines that were found, with how many values.</p>
+    <p class="dim">Of the first 300 lines that were found, with how many values.</p>
   </details>`
 }

@@ -1,11 +1,11 @@
 // node --test: the parts that need no browser.
 
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { columnIndex, completion, patternTerm, splitPipes, term, toggleTerm, toggleValue } from './expr.js'
 import { Big, fieldsOf, head, parseLine, parseOffsetLine, severityOf, short, visible } from './line.js'
 import { overTime, best } from './pivot.js'
-import { sample, Screen } from './tail.js'
+import { sample, Screen, Tail } from './tail.js'
 import { duration, justAfter, rangeLabel, resolve } from './time.js'
 import { formatPlace, parsePlace } from './url.js'
 
@@ -112,3 +112,64 @@ test('what is too much is sampled evenly, and what waits is bounded', () => {
   screen.add([parseLine(`{"msg":"${'x'.repeat(2000)}"}`, 12)], false)
   assert.deepEqual(screen.shown.map((l) => l.offset), [12]) // one is shown, however long
 })
+
+test('a filter of a screen leaves what it hides', () => {
+  const screen = new Screen()
+  screen.add(['a 1', 'b', 'A 2'].map((msg, i) => parseLine(JSON.stringify({ msg }), i)), false)
+  screen.add([parseLine('{"msg":"a 3"}', 3)], true)
+  const some = screen.having('a ')
+  assert.deepEqual([some.shown.map((l) => l.msg), some.held, screen.shown.length], [['a 1', 'A 2'], 1, 3])
+})
+
+/**
+ * A tail of a collector that answers each request by one of answers; what it asked and told.
+ * @param {{headers?: Record<string, string>, text?: string, open?: boolean}[]} answers
+ */
+async function tailOf(answers) {
+  globalThis.location = /** @type {any} */ ({ href: 'data:/ui/' })
+  /** @type {string[]} */
+  const asked = [], told = [], shown = []
+  const tail = await new Promise((done) => {
+    const left = [...answers]
+    globalThis.fetch = /** @type {any} */ (async (/** @type {string} */ href, /** @type {any} */ { signal }) => {
+      const url = new URL(href), answer = left.shift()
+      if (!answer) return new Promise(() => done(t))
+      asked.push(`${url.pathname.slice(5)} ${url.searchParams.get('from') ?? url.searchParams.get('since') ?? ''}`)
+      const { headers = {}, text = '', open } = answer
+      return new Response(new ReadableStream({ start(c) {
+        c.enqueue(new TextEncoder().encode(text))
+        if (!open) return c.close()
+        signal.addEventListener('abort', () => c.error(signal.reason))
+      } }), { headers })
+    })
+    const t = new Tail('', { onBatch: ({ lines }) => shown.push(...lines.map((l) => l.msg)), onStatus: (word) => told.push(word), onGap: (text) => told.push(text) })
+  })
+  tail.close()
+  return { asked, told, shown }
+}
+
+const tails = [
+  { name: 'goes on where the answer before it ended', want: { asked: ['query 1h', 'tail 7', 'query 1h', 'tail 7'], shown: ['a'] },
+    answers: [{ headers: { 'Rollway-End': '7' }, text: '{"offset":2,"line":{"msg":"a"}}\n' }, {}, { headers: { 'Rollway-End': '7' }, text: '{"offset":2,"line":{"msg":"a"}}\n' }, {}] },
+  { name: 'goes on after its lines, and after one that says nothing any more', want: { asked: ['query 1h', 'tail 7', 'query 1h', 'tail 10'], told: ['live', 'away', 'live', 'away'] },
+    answers: [{ headers: { 'Rollway-End': '7' } }, { text: 'id: 8\ndata: {"msg":"b"}\n\n: heartbeat\nid: 9\n\n', open: true }, { headers: { 'Rollway-End': '12' } }, {}] },
+  { name: 'that is not told the end goes on after the last line, and shows it once', want: { asked: ['query 1h', 'tail 1h', 'query 1h', 'tail 3', 'query 1h', 'tail 3'], shown: ['a'] },
+    answers: [{}, {}, { text: '{"offset":2,"line":{"msg":"a"}}\n' }, {}, { text: '{"offset":2,"line":{"msg":"a"}}\n' }, {}] },
+  { name: 'that is too far behind says so', want: { asked: ['query 1h', 'tail 7', 'query 1h', 'tail 30007'], told: ['live', 'away', '30,000 lines were stored while this page was away. Search has them; here are the newest.', 'live', 'away'] },
+    answers: [{ headers: { 'Rollway-End': '7' } }, {}, { headers: { 'Rollway-End': '30007' } }, {}] },
+  { name: 'of another journal says so', want: { asked: ['query 1h', 'tail 7', 'query 1h', 'tail 2'], told: ['live', 'away', 'The journal is not the one of before: here are its newest lines.', 'live', 'away'] },
+    answers: [{ headers: { 'Rollway-End': '7' } }, {}, { headers: { 'Rollway-End': '2' } }, {}] },
+]
+for (const { name, answers, want } of tails) {
+  test('a tail ' + name, async () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    const turn = setInterval(() => mock.timers.tick(1000), 1) // the time between its attempts
+    try {
+      const got = /** @type {Record<string, string[]>} */ (await tailOf(answers))
+      for (const [what, list] of Object.entries(want)) assert.deepEqual(got[what], list, what)
+    } finally {
+      clearInterval(turn)
+      mock.timers.reset()
+    }
+  })
+}

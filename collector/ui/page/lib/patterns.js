@@ -5,13 +5,13 @@ import { ApiError } from './api.js'
 import { hasTerm, patternTerm, toggleTerm } from './expr.js'
 import { count, head, levelName, severityOf } from './line.js'
 import { ago, iso } from './time.js'
-import { Choice, Failure, Icon, IconButton, useFigures } from './ui.js'
+import { Choice, Failure, Icon, IconButton, Progress, useFigures } from './ui.js'
 
 /** @param {import('../types.js').ViewProps & {tabs: import('../types.js').VNode}} props */
 export function Patterns({ tabs, q, filter, range, state, setState, go, onError }) {
   const onlyNew = state.new === '1'
   const [limit, setLimit] = useState(50)
-  const { data, loading, part, error } = useFigures('/api/stats', { ...range.params, q: `${filter} | patterns limit ${limit}` }, [filter, range, limit], onError)
+  const { data, loading, part, error, stop } = useFigures('/api/stats', { ...range.params, q: `${filter} | patterns limit ${limit}` }, [filter, range, limit], onError)
   // New is what the same time before had not.
   const length = range.from === null ? 0 : range.to - range.from
   const asked = useFigures('/api/stats', range.from === null ? null
@@ -25,7 +25,7 @@ export function Patterns({ tabs, q, filter, range, state, setState, go, onError 
   return html`<div class=${'patterns' + (loading ? ' loading' : '')} aria-busy=${loading}>
     <div class="toolbar">${tabs}<${Choice} label="Which patterns" value=${onlyNew ? 'new' : 'all'} options=${[['all', 'All'], ['new', `New${before.data ? ' ' + fresh.size : ''}`]]} onChange=${(/** @type {string} */ v) => setState({ new: v === 'new' ? '1' : '' })} />
       <span class="grow" role="status"><b>${count(rows.length)}</b> ${rows.length === 1 ? 'pattern' : 'patterns'}${data ? ` of ${count(data.matched)} lines` : ''}
-        ${part !== null && html` <span class="partial inline">partial: ${Math.floor(part * 100)} % searched</span>`}
+        <${Progress} part=${part} loading=${loading} stop=${stop} />
         ${length > 0 && html`<span class="dim"> · new: not in the ${before.loading ? 'time before, searching …' : 'same time before'}</span>`}</span></div>
     ${rows.length === 0 && html`<div class="empty">${(onlyNew ? before.loading : loading) ? 'searching …' : onlyNew ? 'Nothing is new in this time.' : 'No lines in this time.'}</div>`}
     ${rows.length > 0 && html`<div class="table-box" tabindex="0" role="region" aria-label="Patterns"><table class="rows pattern-rows">

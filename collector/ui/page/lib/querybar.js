@@ -3,7 +3,7 @@
 import { html, useState, useRef, useEffect, useLayoutEffect } from './html.js'
 import { ApiError } from './api.js'
 import { columnIndex, role, tokens } from './expr.js'
-import { recentExpressions, rememberExpression, suggestions } from './suggest.js'
+import { quit, recentExpressions, rememberExpression, suggestions } from './suggest.js'
 
 /** @typedef {import('./suggest.js').Suggestion} Suggestion */
 
@@ -49,6 +49,7 @@ export function QueryBar({ q, range, error, placeholder, onRun }) {
   }
   const run = () => {
     close()
+    quit()
     rememberExpression(draft.trim())
     onRun(draft.trim())
   }

@@ -10,7 +10,7 @@ import { count, severities, text } from './line.js'
 const patience = 1500 // milliseconds of searching; what was found until then is offered
 const fresh = 60_000
 
-/** @type {Map<string, {at: number, answer: Promise<any>}>} */
+/** @type {Map<string, {at: number, answer: Promise<any>, end: () => void}>} end ends a search that is under way */
 const cache = new Map()
 
 /** The figures of an endpoint, or of a part of the lines. @param {string} path @param {import('./api.js').Params} params @returns {Promise<any>} */
@@ -23,9 +23,10 @@ function within(path, params) {
   let part = null
   const timer = setTimeout(() => control.abort(), patience)
   const answer = stream(path, params, { signal: control.signal, onPartial: (data) => { part = data } })
-    .catch(() => part).finally(() => clearTimeout(timer))
+    .catch(() => part).finally(() => { clearTimeout(timer), mine.end = () => {} })
   if (cache.size > 200) cache.clear()
-  cache.set(key, { at: Date.now(), answer })
+  const mine = { at: Date.now(), answer, end: () => { cache.delete(key), control.abort() } }
+  cache.set(key, mine)
   return answer
 }
 
@@ -86,6 +87,17 @@ export function recentExpressions() {
   } catch {
     return []
   }
+}
+
+/** Ends what is searched for suggestions: nobody waits for them. */
+export const quit = () => cache.forEach(({ end }) => end())
+
+/** Forgets what one person has asked, before another does. */
+export function forget() {
+  cache.clear()
+  try {
+    localStorage.removeItem(kept)
+  } catch { /* a browser that keeps nothing */ }
 }
 
 /** @param {string} q */

@@ -1,7 +1,7 @@
 // Small parts that the views share.
 
 import { html, useState, useEffect, useRef } from './html.js'
-import { ApiError, stream } from './api.js'
+import { ApiError, endpoint, halted, stream } from './api.js'
 
 /** @typedef {import('../types.js').VNode} VNode */
 
@@ -47,6 +47,9 @@ export function Choice({ label, value, options, onChange }) {
     <button type="button" key=${id} aria-pressed=${id === value} onClick=${() => onChange(id)}>${name}</button>`)}</div>`
 }
 
+/** Whether keys of one letter do nothing, for readers whose speech is typed. */
+export const letters = { off: false }
+
 /**
  * Calls what is for a key, unless somebody types.
  * @param {Record<string, (event: KeyboardEvent) => void>} keys
@@ -59,7 +62,7 @@ export function useKeys(keys) {
     const listen = (event) => {
       const target = /** @type {HTMLElement} */ (event.target)
       const typing = target.closest?.('input, textarea, select, dialog')
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing) return
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing || (letters.off && event.key.length === 1)) return
       if ((event.key === 'Enter' || event.key === ' ') && target.closest('button, a, summary')) return
       const call = latest.current[event.key]
       if (!call) return
@@ -96,28 +99,42 @@ export async function copy(text, what = 'Copied') {
 
 /**
  * The figures that an endpoint streams, asked for again when a key differs. The data of
- * before stays until the first part comes.
+ * before stays until the first part comes, and a part stays if the search is stopped.
  * @param {string} path @param {import('./api.js').Params | null} params null: ask nothing now
- * @param {readonly unknown[]} keys @param {(err: unknown) => void} [onError]
- * @returns {Figures}
+ * @param {readonly unknown[]} keys @param {(err: unknown) => void} [onError] @param {AbortSignal} [shared] ends it too
+ * @returns {Figures & {stop: () => void}}
  */
-export function useFigures(path, params, keys, onError) {
+export function useFigures(path, params, keys, onError, shared) {
   const [figures, set] = useState(/** @type {Figures} */ ({ data: null, loading: params !== null, part: null, error: null }))
+  const current = useRef(new AbortController())
   useEffect(() => {
+    const control = current.current = new AbortController(), signal = shared ? AbortSignal.any([control.signal, shared]) : control.signal
+    set((old) => ({ ...old, loading: params !== null, part: null, error: null }))
     if (!params) return
-    const control = new AbortController()
-    set((old) => ({ ...old, loading: true, error: null }))
-    stream(path, params, { signal: control.signal, onPartial: (data) => {
-      const { searched, total } = data.progress
+    stream(path, params, { signal, onPartial: (data) => {
+      const { searched = 0, total = 0 } = data.progress ?? {} // a tenant is not told
       set({ data, loading: true, part: total ? searched / total : 0, error: null })
     } }).then((data) => set({ data, loading: false, part: null, error: null }), (error) => {
-      if (control.signal.aborted) return
+      if (error === halted) set((old) => ({ ...old, loading: false, data: old.part === null ? null : old.data }))
+      if (signal.aborted) return
       set({ data: null, loading: false, part: null, error })
       onError?.(error)
     })
     return () => control.abort()
   }, keys)
-  return figures
+  return { ...figures, stop: () => current.current.abort(halted) }
+}
+
+/** How far a search is, and what stops it. @param {{part: number | null, loading: boolean, stop?: () => void}} props */
+export function Progress({ part, loading, stop }) {
+  return html`${part !== null && html`<span class="partial" role="status">partial${part > 0 ? `: ${Math.floor(part * 100)} % searched` : ''}${loading ? '' : ', stopped'}</span>`}
+    ${loading && stop && html`<button type="button" class="quiet late" onClick=${stop}>Stop</button>`}`
+}
+
+/** How to send a first line. @param {{tokens?: boolean}} props */
+export function Hello({ tokens }) {
+  const command = `curl ${tokens ? '-H "Authorization: Bearer $TOKEN" ' : ''}-d '{"level":"info","msg":"hello"}' ${endpoint('/api/logs')}`
+  return html`<p>Send a first line, and it appears here:</p><p class="hello"><code>${command}</code><${IconButton} icon="copy" label="Copy the command" onClick=${() => copy(command, 'The command is copied')} /></p>`
 }
 
 /** Counts the changes of theme, for what draws on a canvas. */

@@ -1,14 +1,13 @@
 // Errors: those that are the same are a group, with how often and since when, where, and the
 // newest with its stack.
 
-import { html, useState, useEffect, useMemo } from '../lib/html.js'
-import { lines as ask } from '../lib/api.js'
-import { EventPanel } from '../lib/event.js'
+import { html, useMemo } from '../lib/html.js'
+import { EventPanel, useLines } from '../lib/event.js'
 import { term } from '../lib/expr.js'
-import { count, head, parseOffsetLine, severityOf, text } from '../lib/line.js'
+import { count, head, severityOf, text } from '../lib/line.js'
 import { ago, iso, stamp } from '../lib/time.js'
 import { Spark } from '../lib/spark.js'
-import { Choice, Failure, messageOf, useFigures, useKeys } from '../lib/ui.js'
+import { Choice, Failure, messageOf, Progress, useFigures, useKeys } from '../lib/ui.js'
 
 /** @typedef {import('../types.js').Line} Line */
 /** @typedef {import('../types.js').Table} Table */
@@ -54,24 +53,6 @@ export function sparks({ rows }, from, step) {
   return found
 }
 
-/** The newest line of a group. @param {string} q @param {Group | undefined} group @param {import('../types.js').Range} range */
-function useNewest(q, group, range) {
-  const [found, set] = useState({ id: '', line: /** @type {Line | null} */ (null), error: /** @type {unknown} */ (null) })
-  const id = group?.id ?? ''
-  useEffect(() => {
-    if (!id) return
-    const control = new AbortController()
-    /** @type {Line[]} */
-    const got = []
-    ask('/api/query', { ...range.params, q: `${q} ${term('error.fingerprint', id)}`, last: 1, order: 'time', offsets: true }, { signal: control.signal, onLine: (row) => got.push(parseOffsetLine(row)) })
-      .then(() => set({ id, line: got[0] ?? null, error: null }), (error) => {
-        if (!control.signal.aborted) set({ id, line: null, error })
-      })
-    return () => control.abort()
-  }, [q, id, range])
-  return found.id === id ? found : { id, line: null, error: null }
-}
-
 /** @param {import('../types.js').ViewProps} props */
 function Errors({ filter, range, state, setState, go, onError, utc }) {
   const q = errorsOf(filter)
@@ -87,9 +68,12 @@ function Errors({ filter, range, state, setState, go, onError, utc }) {
   const list = state.new ? all.filter((g) => g.fresh) : all
   const cursor = list.findIndex((g) => g.id === state.id)
   const open = list[cursor]
-  const newest = useNewest(q, open, range)
+  const sample = open ? { ...range.params, q: `${q} ${term('error.fingerprint', open.id)}`, last: 1, order: 'time', offsets: true } : null
+  const newest = useLines('/api/query', sample, JSON.stringify(sample)), line = newest.lines[0]
   const choose = (/** @type {number} */ i) => setState({ id: list[Math.max(0, Math.min(list.length - 1, i))]?.id ?? '', tab: '' }, true)
   const toLines = (/** @type {Group} */ g) => go({ view: 'search', q: [filter && `(${filter})`, term('error.fingerprint', g.id)].filter(Boolean).join(' '), state: {} }, false)
+  // What led to it, which is rarely an error.
+  const toFirst = (/** @type {Group} */ g) => go({ view: 'search', q: g.services.length === 1 ? term('service', g.services[0]) : '', since: iso(g.first - 6e5), until: iso(g.first + 1000), state: {} }, false)
   const walk = (/** @type {number} */ by) => {
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur() // Enter is for the row now
     choose(cursor + by)
@@ -103,7 +87,7 @@ function Errors({ filter, range, state, setState, go, onError, utc }) {
       <div class="toolbar">
         <${Choice} label="Which errors" value=${state.new ?? ''} options=${[['', 'All'], ['1', 'New since yesterday' + (known ? ` (${fresh})` : '')]]} onChange=${(/** @type {string} */ v) => setState({ new: v, id: '' })} />
         <span class="grow" role="status">${groups.data ? html`<b>${count(all.length)}</b> ${all.length === 1 ? 'error' : 'errors'}${all.length === most ? ' and more' : ''}, ${count(groups.data.matched)} times` : ''}
-          ${groups.part !== null && html` <span class="partial inline">partial: ${Math.floor(groups.part * 100)} % searched</span>`}</span>
+          <${Progress} ...${groups} /></span>
       </div>
       ${groups.error ? html`<${Failure} error=${groups.error} />` : null}
       ${list.length === 0 ? html`<div class="empty">${groups.loading ? 'counting …' : html`<p><b>${state.new ? 'Nothing new since yesterday.' : 'No errors.'}</b></p><p>What has the attribute <code>error</code> is an error. ${range.since !== 'all' && 'Look further back, or at another filter.'}</p>`}</div>`
@@ -113,12 +97,13 @@ function Errors({ filter, range, state, setState, go, onError, utc }) {
           <td class="error-name"><button type="button" class="quiet" onClick=${() => choose(i)}><span><b><bdi>${head(g.type || 'error', 120)}</bdi></b>${g.fresh && html` <span class="chip new">new</span>`}<br /><bdi class="dim">${head(g.message, 240)}</bdi></span></button></td>
           <td class="number"><button type="button" class="quiet" title="Show the lines" onClick=${() => toLines(g)}>${count(g.count)}</button></td>
           <td><${Spark} values=${curves.get(g.id)} steps=${steps} label=${`${count(g.count)} times`} /></td>
-          <td class="nowrap" title=${stamp(g.last, utc)}>${ago(g.last, range.to)}</td><td class="nowrap" title=${stamp(g.first, utc)}>${ago(g.first, range.to)}</td>
+          <td class="nowrap" title=${stamp(g.last, utc)}>${ago(g.last, range.to)}</td>
+          <td class="nowrap"><button type="button" class="quiet" title=${`${stamp(g.first, utc)}: show what led to it`} onClick=${() => toFirst(g)}>${ago(g.first, range.to)}</button></td>
           <td>${g.services.slice(0, 3).map((s) => html`<bdi key=${s} class="error-where">${head(s, 40)}</bdi>`)}${g.services.length > 3 && html`<span class="dim"> +${g.services.length - 3}</span>`}
             ${g.releases.length > 0 && html`<div class="dim"><bdi>${head(g.releases.join(', '), 60)}</bdi></div>`}</td></tr>`)}</tbody></table></div>`}
     </div>
     ${open && newest.error ? html`<aside class="event"><div class="notice bad" role="alert">${messageOf(newest.error)}</div></aside>` : null}
-    ${open && newest.line && html`<${EventPanel} line=${newest.line} q=${filter} utc=${utc} tab=${state.tab || 'fields'} columns=${[]} setTab=${(/** @type {string} */ tab) => setState({ tab }, true)}
+    ${open && line && html`<${EventPanel} line=${line} q=${filter} utc=${utc} tab=${state.tab || 'fields'} columns=${[]} setTab=${(/** @type {string} */ tab) => setState({ tab }, true)}
       setQ=${(/** @type {string} */ next) => go({ q: next, state }, false)} toggleColumn=${() => {}} onOpen=${(/** @type {Line} */ line) => go({ view: 'search', since: iso(line.ms - 6e4), until: iso(line.ms + 6e4), state: {} }, false)}
       setRange=${(/** @type {string} */ since, /** @type {string} */ until) => go({ view: 'search', since, until, state: {} }, false)} onClose=${() => setState({ id: '' }, true)} />`}
   </div>`

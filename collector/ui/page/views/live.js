@@ -6,7 +6,7 @@ import { EventPanel } from '../lib/event.js'
 import { count } from '../lib/line.js'
 import { Row } from '../lib/row.js'
 import { Screen, Tail } from '../lib/tail.js'
-import { Failure, Icon, useKeys } from '../lib/ui.js'
+import { Failure, Hello, Icon, useKeys } from '../lib/ui.js'
 import { VirtualList } from '../lib/vlist.js'
 
 /** @typedef {import('../types.js').Line} Line */
@@ -15,8 +15,9 @@ import { VirtualList } from '../lib/vlist.js'
 const words = { begin: 'connecting …', live: 'live', away: 'not connected, trying again …', refused: 'stopped' }
 
 /** @param {import('../types.js').ViewProps} props */
-function Live({ q, filter, state, setState, go, onError, utc, run }) {
-  const screen = useRef(new Screen())
+function Live({ q, filter, state, setState, go, onError, utc, run, session }) {
+  const all = useRef(new Screen())
+  const found = useRef(/** @type {Screen | null} */ (null)) // of those with the wanted text
   const tail = useRef(/** @type {Tail | null} */ (null))
   const [, draw] = useState(0)
   const [status, setStatus] = useState({ word: 'begin', error: /** @type {unknown} */ (null) })
@@ -26,12 +27,15 @@ function Live({ q, filter, state, setState, go, onError, utc, run }) {
   const [gap, setGap] = useState('')
   const [cursor, setCursor] = useState(-1)
   const [opened, setOpened] = useState(/** @type {Line | null} */ (null))
+  const left = useRef(0) // lines that were not shown
   const rate = useRef({ began: 0, seen: 0, skipped: 0, perSecond: 0, share: 1 })
   const hold = useRef(false)
   hold.current = paused || !follow || opened !== null
 
   useEffect(() => {
-    screen.current = new Screen()
+    all.current = new Screen()
+    found.current = found.current && new Screen()
+    left.current = 0
     setStatus({ word: 'begin', error: null })
     setGap('')
     setOpened(null)
@@ -39,7 +43,9 @@ function Live({ q, filter, state, setState, go, onError, utc, run }) {
     setFollow(true)
     const t = new Tail(filter, {
       onBatch: (batch) => {
-        screen.current.add(batch.lines, hold.current)
+        all.current.add(batch.lines, hold.current)
+        found.current?.add(batch.found, hold.current)
+        left.current += batch.skipped
         rate.current.seen += batch.seen
         rate.current.skipped += batch.skipped
         draw((n) => n + 1)
@@ -63,11 +69,19 @@ function Live({ q, filter, state, setState, go, onError, utc, run }) {
   }, [filter, run])
   if (tail.current) tail.current.wanted = wanted
 
-  const { shown, held } = screen.current
-  const needle = wanted.toLowerCase()
-  const lines = needle ? shown.filter((l) => l.raw.toLowerCase().includes(needle)) : shown
+  const screen = found.current ?? all.current
+  const { shown: lines, held } = screen
+  const want = (/** @type {string} */ text) => {
+    found.current = text ? (text.includes(wanted) ? screen : all.current).having(text) : null
+    setWanted(text)
+    setCursor(-1)
+  }
+  const show = () => {
+    all.current.release()
+    found.current?.release()
+  }
   const release = () => {
-    screen.current.release()
+    show()
     setPaused(false)
     setOpened(null)
     setCursor(-1)
@@ -76,7 +90,7 @@ function Live({ q, filter, state, setState, go, onError, utc, run }) {
   const onFollow = (/** @type {boolean} */ atEnd) => {
     if (atEnd === follow) return
     // To have scrolled to the end means to want what is new, unless one has paused.
-    if (atEnd && !paused && !opened) screen.current.release()
+    if (atEnd && !paused && !opened) show()
     setFollow(atEnd)
   }
   const open = (/** @type {number} */ i) => {
@@ -103,19 +117,19 @@ function Live({ q, filter, state, setState, go, onError, utc, run }) {
     <div class="results">
       <div class="toolbar">
         <button type="button" class="primary" aria-pressed=${paused} onClick=${() => paused ? release() : setPaused(true)}><${Icon} name=${paused ? 'play' : 'pause'} />${paused ? 'Go on' : 'Pause'}</button>
-        <input type="search" class="live-filter" placeholder="Filter while typing" aria-label="Show only lines that contain" value=${wanted} onInput=${(/** @type {any} */ e) => setWanted(e.target.value)} />
+        <input type="search" class="live-filter" placeholder="Filter while typing" aria-label="Show only lines that contain" value=${wanted} onInput=${(/** @type {any} */ e) => want(e.target.value)} />
         <span class="grow"><span class=${'dot ' + (paused ? 'paused' : status.word)}></span> <span role="status">${paused ? 'paused' : words[status.word]}</span>
-          <span class="dim live-rate"> ${count(Math.round(perSecond))} lines/s${share < 0.995 ? `: too many to show, 1 in ${Number((1 / share).toPrecision(2))} is shown` : ''}</span></span>
+          <span class="dim live-rate"> ${count(Math.round(perSecond))} lines/s${share < 0.995 ? `: too many to show, 1 in ${Number((1 / share).toPrecision(2))} is shown` : ''}${left.current ? `, ${count(left.current)} were left out` : ''}</span></span>
         <label class="check"><input type="checkbox" checked=${wrap} onChange=${() => setState({ wrap: wrap ? '' : '1' }, true)} />Wrap</label>
       </div>
       ${q !== filter && html`<div class="notice">Live takes the filter alone; what follows the first | is left out.</div>`}
       ${status.error && status.word === 'refused' && !(status.error instanceof ApiError && status.error.column) ? html`<${Failure} error=${status.error} />` : null}
       ${gap && html`<div class="notice bad" role="status">${gap}</div>`}
-      ${lines.length === 0 ? html`<div class="empty">${status.word === 'live' ? 'No line yet. It appears here as soon as it arrives.' : words[status.word]}</div>`
+      ${lines.length === 0 ? html`<div class="empty">${status.word === 'live' ? 'No line yet. It appears here as soon as it arrives.' : words[status.word]}${status.word === 'live' && !filter && !wanted && html`<${Hello} tokens=${session.tokens} />`}</div>`
         : html`<${VirtualList} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label="Lines, newest last" cursor=${cursor}
           follow=${follow && !paused && !opened} onFollow=${onFollow}
           row=${(/** @type {number} */ i) => Row({ line: /** @type {Line} */ (lines[i]), index: i, columns, wrap, utc, selected: i === cursor, open: lines[i] === opened, onOpen: open, date: false })} />`}
-      ${held > 0 && hold.current && html`<button type="button" class="new-lines primary" onClick=${release}><${Icon} name="down" />${count(held)} new${screen.current.lost ? `, the newest ${count(screen.current.waiting.length)} are kept` : ''}</button>`}
+      ${held > 0 && hold.current && html`<button type="button" class="new-lines primary" onClick=${release}><${Icon} name="down" />${count(held)} new${screen.lost ? `, the newest ${count(screen.waiting.length)} are kept` : ''}</button>`}
     </div>
     ${opened && html`<${EventPanel} line=${opened} q=${q} utc=${utc} tab=${state.tab ?? 'fields'} columns=${columns} setQ=${(/** @type {string} */ next) => go({ q: next, state }, false)}
       setTab=${(/** @type {string} */ tab) => setState({ tab }, true)} toggleColumn=${toggleColumn} onOpen=${setOpened}

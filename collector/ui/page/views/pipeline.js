@@ -90,8 +90,8 @@ function Journal({ p }) {
   </dl>`
 }
 
-/** @param {{list: Sample[]}} props */
-function Flow({ list }) {
+/** @param {{list: Sample[], toRefused: () => void}} props */
+function Flow({ list, toRefused }) {
   const now = list[list.length - 1], before = list[list.length - 2]
   if (!now) return null
   const p = now.p, all = p.journal !== undefined
@@ -119,7 +119,7 @@ function Flow({ list }) {
     <${Stage} title="Not stored" figure=${count(lost)} unit="events since the start">
       <${Counts} counts=${Object.fromEntries(Object.entries(p.outcomes ?? {}).filter(([name]) => name !== 'stored' && name !== 'rejected'))} />
       ${sum(p.rejected) > 0 && html`<p class="dim">rejected, by reason:</p><${Counts} counts=${p.rejected} />`}
-      ${all && p.refused.length > 0 && html`<p class="dim">requests turned away:</p><${Counts} counts=${Object.fromEntries(p.refused.map((/** @type {any} */ r) => [`${r.receiver} ${r.reason.replaceAll('_', ' ')}`, r.count]))} />`}
+      ${all && p.refused.length > 0 && html`<p class="dim">requests turned away: <button type="button" class="quiet" onClick=${toRefused}>Whose?</button></p><${Counts} counts=${Object.fromEntries(p.refused.map((/** @type {any} */ r) => [`${r.receiver} ${r.reason.replaceAll('_', ' ')}`, r.count]))} />`}
     <//>
   </ol>`
 }
@@ -144,7 +144,7 @@ function Pipeline(props) {
     ${error ? html`<${Failure} error=${error} />` : null}
     ${now?.p.not_ready && html`<div class="notice bad" role="alert">Lines cannot be stored: ${now.p.not_ready}</div>`}
     ${tab === 'clients' ? html`<${Clients} ...${props} />` : tab === 'letters' ? html`<${DeadLetters} ...${props} />`
-      : now ? html`<${Flow} list=${list} /><${Ledger} p=${now.p} />` : html`<div class="empty">asking …</div>`}
+      : now ? html`<${Flow} list=${list} toRefused=${() => setState({ tab: 'clients', who: 'refused' })} /><${Ledger} p=${now.p} />` : html`<div class="empty">asking …</div>`}
   </div>`
 }
 

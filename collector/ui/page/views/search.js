@@ -1,71 +1,85 @@
 // Search: how many lines there are over time, what values they have, the lines, and one at
 // the side.
 
-import { html, useState, useRef, useEffect } from '../lib/html.js'
-import { ApiError, lines as ask } from '../lib/api.js'
+import { html, useMemo, useState, useRef, useEffect } from '../lib/html.js'
+import { ApiError, halted, lines as ask } from '../lib/api.js'
 import { Histogram } from '../lib/chart.js'
-import { EventPanel } from '../lib/event.js'
+import { EventPanel, useLines } from '../lib/event.js'
 import { Facets } from '../lib/facets.js'
 import { count, parseLine, parseOffsetLine } from '../lib/line.js'
 import { zoomOut } from '../lib/rangepicker.js'
 import { Row } from '../lib/row.js'
 import { ago, iso, justAfter, stamp } from '../lib/time.js'
-import { Failure, Icon, useFigures, useKeys } from '../lib/ui.js'
+import { Failure, Hello, Icon, Progress, useFigures, useKeys } from '../lib/ui.js'
 import { VirtualList } from '../lib/vlist.js'
 
 /** @typedef {import('../types.js').Line} Line */
 /** @typedef {import('../types.js').Range} Range */
 
-const page = 300
+const first = 60, page = 300 // lines of a request
+const most = 20_000 // lines that are kept
+const patience = 400 // milliseconds: what else is asked waits so long for the first lines
 
 /**
- * The newest lines of a query, newest first, and older ones on demand.
- * @param {string} filter @param {Range} range @param {(err: unknown) => void} onError
+ * The newest lines of a query, newest first, and older ones on demand; or the oldest first.
+ * @param {string} filter @param {Range} range @param {boolean} oldest @param {(err: unknown) => void} onError
  */
-function useNewest(filter, range, onError) {
-  const [found, set] = useState({ of: /** @type {Range | null} */ (null), lines: /** @type {Line[]} */ ([]), loading: true, more: true, error: /** @type {unknown} */ (null), hint: '', turn: 0 })
-  const control = useRef(new AbortController())
-  const busy = useRef(false)
+function useRows(filter, range, oldest, onError) {
+  const asked = useMemo(() => new AbortController(), [filter, range, oldest])
+  const [found, set] = useState({ of: /** @type {object | null} */ (null), lines: /** @type {Line[]} */ ([]), loading: true, more: true, error: /** @type {unknown} */ (null), hint: '', turn: 0 })
+  const busy = useRef(/** @type {object | null} */ (null))
   const load = async (/** @type {Line[]} */ have, /** @type {number} */ size) => {
-    const { signal } = control.current
-    busy.current = true
+    const { signal } = asked.signal.aborted ? new AbortController() : asked // lines can be had when the rest was stopped
+    const mine = busy.current = {}
     set((old) => ({ ...old, loading: true, error: null }))
-    const oldest = have[have.length - 1]
-    const params = { ...range.params, q: filter, order: 'time', last: size, offsets: true, ...(oldest && { until: justAfter(oldest.time) }) }
+    const edge = have[have.length - 1]
+    const params = { ...range.params, q: filter, order: 'time', [oldest ? 'limit' : 'last']: size, offsets: true, ...(edge && onwards(edge, oldest)) }
     /** @type {Line[]} */
     const got = []
     try {
       const headers = await ask('/api/query', params, { signal, onLine: (row) => got.push(parseOffsetLine(row)) })
       const known = new Set(have.slice(-size).map((l) => l.offset))
-      const fresh = got.filter((l) => !known.has(l.offset)).reverse()
+      const fresh = got.filter((l) => !known.has(l.offset))
+      if (!oldest) fresh.reverse()
       if (fresh.length === 0 && got.length === size && size < 1e5) return load(have, Math.min(1e5, size * 8))
       const hint = (headers.get('Rollway-Hint') ?? '').replaceAll('`', '')
-      set((old) => ({ of: range, lines: have.concat(fresh), loading: false, more: got.length === size, error: null, hint, turn: old.turn + Number(!oldest) }))
+      const lines = have.concat(fresh), more = got.length === size
+      set((old) => ({ of: asked, lines, loading: false, more, error: null, hint, turn: old.turn + Number(!edge) }))
+      if (!edge && more) load(lines, page)
     } catch (error) {
-      if (signal.aborted) return
-      set((old) => ({ ...old, of: range, lines: have, loading: false, more: false, error, hint: '' }))
+      if (signal.aborted && error !== halted) return
+      set((old) => ({ ...old, of: asked, lines: have, loading: false, more: false, error, hint: '' }))
       onError(error)
     } finally {
-      if (!signal.aborted) busy.current = false
+      if (busy.current === mine) busy.current = null
     }
   }
   useEffect(() => {
-    control.current = new AbortController()
-    load([], page)
-    const mine = control.current
-    return () => mine.abort()
-  }, [filter, range])
-  const older = () => {
-    if (!busy.current && found.more && found.of === range) load(found.lines, page)
+    load([], first)
+    return () => asked.abort()
+  }, [asked])
+  const fresh = found.of === asked
+  const onward = () => {
+    if (!busy.current && found.more && fresh && found.lines.length < most) load(found.lines, page)
   }
-  return { ...found, fresh: found.of === range, older }
+  return { ...found, asked, fresh, onward }
 }
+
+/** The range of what follows a line. @param {Line} line @param {boolean} oldest whether the oldest come first */
+const onwards = (line, oldest) => oldest ? { since: line.time } : { until: justAfter(line.time) }
 
 /** @param {import('../types.js').ViewProps} props */
 function Search(props) {
   const { q, filter, range, state, setState, go, onError, utc } = props
-  const { lines, loading, more, error, hint, turn, fresh, older } = useNewest(filter, range, onError)
-  const hits = useFigures('/api/hits', { ...range.params, q: filter }, [filter, range])
+  const oldest = state.order === 'oldest'
+  const { asked, lines, loading, more, error, hint, turn, fresh, onward } = useRows(filter, range, oldest, onError)
+  const [late, setLate] = useState(/** @type {object | null} */ (null))
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(asked), patience)
+    return () => clearTimeout(timer)
+  }, [asked])
+  const counting = fresh || late === asked
+  const hits = useFigures('/api/hits', counting ? { ...range.params, q: filter } : null, [filter, range, counting], undefined, asked.signal)
   const columns = state.cols === undefined ? ['service'] : state.cols.split(',').filter((name) => name && name !== '-')
   const chosen = (state.facets ?? '').split(',').filter(Boolean)
   const wrap = state.wrap === '1'
@@ -87,7 +101,7 @@ function Search(props) {
     const next = Math.max(0, Math.min(lines.length - 1, cursor + by))
     setCursor(next)
     if (state.line && lines[next]) setState({ line: String(lines[next].offset) }, true)
-    if (next > lines.length - 20) older()
+    if (next > lines.length - 20) onward()
   }
   useEffect(() => setCursor(-1), [filter, range])
   useKeys({
@@ -95,26 +109,30 @@ function Search(props) {
     PageDown: () => move(20), PageUp: () => move(-20), Enter: () => open(Math.max(0, cursor)), Escape: () => state.line ? close() : setDrawer(false),
     z: () => setState({ wrap: wrap ? '' : '1' }, true),
   })
-  const facets = html`<${Facets} lines=${lines} q=${q} filter=${filter} range=${range} chosen=${chosen} columns=${columns} ready=${fresh && lines.length > 0}
+  const enough = fresh && (lines.length > first || !more)
+  const facets = html`<${Facets} lines=${lines} q=${q} filter=${filter} range=${range} chosen=${chosen} columns=${columns} ready=${enough && lines.length > 0} waiting=${loading && !enough} signal=${asked.signal}
     setQ=${setQ} setChosen=${(/** @type {string[]} */ list) => setState({ facets: list.join(',') }, true)} toggleColumn=${toggleColumn} />`
-  const matched = hits.data?.matched
+  const matched = hits.data?.matched, last = lines[lines.length - 1]
   return html`<div class=${'search' + (opened ? ' with-event' : '') + (drawer ? ' with-drawer' : '')}>
     ${facets}
     <div class="results">
-      <${Histogram} hits=${hits.data} utc=${utc} part=${hits.part} loading=${hits.loading} onZoom=${zoom}
+      <${Histogram} hits=${hits.data} utc=${utc} part=${hits.part} loading=${hits.loading || !counting} onZoom=${zoom}
         onOut=${() => zoomOut(range, (since, until) => go({ since, until, state }, false))} />
       <div class="toolbar">
         <button type="button" class="quiet narrow-only" aria-expanded=${drawer} onClick=${() => setDrawer(!drawer)}><${Icon} name="funnel" />Fields</button>
         <span class="grow" role="status">${matched !== undefined && html`<b>${count(matched)}</b> ${matched === 1 ? 'line' : 'lines'}${hits.part !== null ? ' so far' : ''}`}
-          ${loading && lines.length > 0 && html`<span class="dim"> searching …</span>`}</span>
+          ${loading && lines.length > 0 && html`<span class="dim"> searching …</span>`}
+          <${Progress} part=${null} loading=${loading || hits.loading} stop=${() => asked.abort(halted)} /></span>
         ${columns.map((name) => html`<button type="button" key=${name} class="chip" title=${`Remove the column ${name}`} onClick=${() => toggleColumn(name)}>${name}<${Icon} name="close" /></button>`)}
+        <label class="check"><input type="checkbox" checked=${oldest} onChange=${() => setState({ order: oldest ? '' : 'oldest', line: '' }, true)} />Oldest first</label>
         <label class="check"><input type="checkbox" checked=${wrap} onChange=${() => setState({ wrap: wrap ? '' : '1' }, true)} />Wrap</label>
       </div>
-      ${error && !(error instanceof ApiError && error.column) ? html`<${Failure} error=${error} />` : null}
+      ${error && !(error instanceof ApiError && error.column) ? html`<${Failure} error=${error} retry=${() => go({ state })} />` : null}
       ${lines.length === 0 && !error ? html`<${Nothing} loading=${loading} hint=${hint} ...${props} />` : html`
-        <${VirtualList} key=${turn} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label="Lines, newest first"
-          cursor=${cursor} onNearEnd=${older} row=${(/** @type {number} */ i) => Row({ line: /** @type {Line} */ (lines[i]), index: i, columns, wrap, utc, selected: i === cursor, open: lines[i]?.offset === opened?.offset, onOpen: open })} />`}
-      ${!more && lines.length > page && html`<div class="dim list-end">These are all lines of this time.</div>`}
+        <${VirtualList} key=${turn} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label=${`Lines, ${oldest ? 'oldest' : 'newest'} first`}
+          cursor=${cursor} onNearEnd=${onward} row=${(/** @type {number} */ i) => Row({ line: /** @type {Line} */ (lines[i]), index: i, columns, wrap, utc, selected: i === cursor, open: lines[i]?.offset === opened?.offset, onOpen: open })} />`}
+      ${!more && !error && lines.length > page && html`<div class="dim list-end">These are all lines of this time.</div>`}
+      ${more && last && lines.length >= most && html`<div class="dim list-end">${count(lines.length)} lines are here. <button type="button" onClick=${() => go({ ...onwards(last, oldest), state })}>Go on after the last</button></div>`}
     </div>
     ${opened && html`<${EventPanel} line=${opened} q=${q} utc=${utc} tab=${state.tab ?? 'fields'} columns=${columns} setQ=${setQ}
       setTab=${(/** @type {string} */ tab) => setState({ tab: tab === 'fields' ? '' : tab }, true)} toggleColumn=${toggleColumn}
@@ -128,35 +146,43 @@ function Search(props) {
  * @returns {Line | null}
  */
 function useOpened(offset, lines) {
-  const [fetched, set] = useState(/** @type {Line | null} */ (null))
-  const here = offset === undefined ? null : lines.find((l) => String(l.offset) === offset) ?? null
-  useEffect(() => {
-    if (offset === undefined || here || String(fetched?.offset) === offset) return
-    const control = new AbortController()
-    ask('/api/context', { offset, before: 0, after: 0, by: '' }, { signal: control.signal, onLine: (row) => set(parseOffsetLine(row)) })
-      .catch(() => control.signal.aborted || set(null))
-    return () => control.abort()
-  }, [offset, Boolean(here)])
-  return here ?? (offset !== undefined && String(fetched?.offset) === offset ? fetched : null)
+  const here = lines.find((l) => String(l.offset) === offset)
+  const params = offset === undefined || here ? null : { offset, before: 0, after: 0, by: '' }
+  const fetched = useLines('/api/context', params, String(params?.offset))
+  return here ?? fetched.lines[0] ?? null
 }
 
-/** The newest line of all time that matches. @param {string} filter @param {boolean} wanted @returns {Line | null} */
-function useNewestAnywhere(filter, wanted) {
-  const [line, set] = useState(/** @type {Line | null} */ (null))
+/** The newest line of all time that matches; null: there is none. @param {string} filter @param {boolean} wanted @param {() => void} onFirst what was empty has a line */
+function useNewestAnywhere(filter, wanted, onFirst) {
+  const [line, set] = useState(/** @type {Line | null | undefined} */ (undefined))
   useEffect(() => {
-    set(null)
+    set(undefined)
     if (!wanted) return
     const control = new AbortController()
-    ask('/api/query', { q: filter, last: 1, order: 'time' }, { signal: control.signal, onLine: (row) => set(parseLine(row)) }).catch(() => {})
-    return () => control.abort()
+    let timer = 0
+    const look = async (again = false) => {
+      /** @type {Line | null} */
+      let found = null
+      const failed = await ask('/api/query', { q: filter, last: 1, order: 'time' }, { signal: control.signal, onLine: (row) => { found = parseLine(row) } }).catch(() => true)
+      if (control.signal.aborted) return
+      if (found && again) return onFirst()
+      if (failed !== true) set(found)
+      if (!found && !filter) timer = setTimeout(() => look(true), 2000)
+    }
+    look()
+    return () => {
+      control.abort()
+      clearTimeout(timer)
+    }
   }, [filter, wanted])
   return line
 }
 
 /** What to do where nothing is found. @param {import('../types.js').ViewProps & {loading: boolean, hint: string}} props */
-function Nothing({ loading, hint, filter, range, state, go, utc }) {
-  const newest = useNewestAnywhere(filter, !loading && range.since !== 'all')
+function Nothing({ loading, hint, filter, range, state, go, utc, session }) {
+  const newest = useNewestAnywhere(filter, !loading, () => go({ state }))
   if (loading) return html`<div class="empty" role="status">searching …</div>`
+  if (newest === null && !filter) return html`<div class="empty"><p><b>There are no lines yet.</b></p><${Hello} tokens=${session.tokens} /></div>`
   const wider = [['1d', 'Last 24 hours'], ['7d', 'Last 7 days'], ['all', 'All time']].filter(([since]) => since !== range.since)
   return html`<div class="empty">
     <p><b>No line ${filter ? 'matches' : 'is here'} in this time.</b></p>
@@ -164,7 +190,6 @@ function Nothing({ loading, hint, filter, range, state, go, utc }) {
     ${newest && html`<p>The newest one is of <button type="button" onClick=${() => go({ since: iso(newest.ms - 36e5), until: iso(newest.ms + 1000), state }, false)}>${stamp(newest.ms, utc)}</button> ${ago(newest.ms, Date.now())}.</p>`}
     <p class="buttons">${wider.map(([since = '', name]) => html`<button type="button" key=${since} onClick=${() => go({ since, until: '', state }, false)}>${name}</button>`)}
       ${filter && html`<button type="button" onClick=${() => go({ q: '', state }, false)}>Without the expression</button>`}</p>
-    ${!filter && range.since === 'all' && html`<p class="dim">Send a first line: <code>${`curl -d '{"level":"info","msg":"hello"}' ${location.origin}/api/logs`}</code></p>`}
   </div>`
 }
 

@@ -8,7 +8,7 @@ import { count, head, severityOf, text } from '../lib/line.js'
 import { Patterns } from '../lib/patterns.js'
 import { best, kinds, nameOfGroup, overTime } from '../lib/pivot.js'
 import { iso, stamp } from '../lib/time.js'
-import { Choice, color, copy, Failure, IconButton, useFigures, useTheme } from '../lib/ui.js'
+import { Choice, color, copy, Failure, IconButton, Progress, useFigures, useTheme } from '../lib/ui.js'
 
 /** @typedef {import('../types.js').Table} Table */
 
@@ -45,12 +45,12 @@ function Examples({ filter, go, tabs }) {
 /** @param {TabProps} props */
 function Figures(props) {
   const { tabs, q, range, state, setState, onError, utc } = props
-  const { data, loading, part, error } = useFigures('/api/stats', { ...range.params, q, limit: 10000 }, [q, range], onError)
+  const { data, loading, part, error, stop } = useFigures('/api/stats', { ...range.params, q, limit: 10000 }, [q, range], onError)
   /** @type {Table | null} */
   const table = data
   const bar = html`<div class="toolbar">${tabs}</div>`
   if (error) return html`${bar}${error instanceof ApiError && error.column ? null : html`<${Failure} error=${error} />`}`
-  if (!table) return html`${bar}<div class="empty">${loading ? 'counting …' : ''}</div>`
+  if (!table) return html`${bar}<div class="empty">${loading ? 'counting …' : 'Stopped before there was anything to show.'} <${Progress} part=${part} loading=${loading} stop=${stop} /></div>`
   if (table.rows.length === 0) return html`${bar}<div class="empty"><p><b>No rows.</b> ${count(table.matched)} lines match.</p></div>`
   const fits = kinds(table)
   /** @type {[string, string][]} */
@@ -61,7 +61,7 @@ function Figures(props) {
   return html`<div class=${'figures' + (loading ? ' loading' : '')} aria-busy=${loading}>
     <div class="toolbar">${tabs}<${Choice} label="Form" value=${form} options=${forms} onChange=${(/** @type {string} */ as) => setState({ as })} />
       <span class="grow" role="status"><b>${count(table.rows.length)}</b> ${table.rows.length === 1 ? 'row' : 'rows'} of ${count(table.matched)} lines
-        ${part !== null && html` <span class="partial inline">partial: ${Math.floor(part * 100)} % searched</span>`}
+        <${Progress} part=${part} loading=${loading} stop=${stop} />
         ${table.estimates && html`<span class="dim" title=${Object.entries(table.estimates).map(([k, v]) => `${k}: ${v}`).join('\n')}> with estimates: ${Object.keys(table.estimates).join(', ')}</span>`}</span>
       <${IconButton} icon="copy" label="Copy the table as CSV" onClick=${() => copy(csv(table), 'The table is copied as CSV')} /></div>
     ${form !== 'table' && fits.time >= 0 ? html`<${OverTime} ...${props} table=${table} form=${form} />` : null}
@@ -153,9 +153,10 @@ function cell(value, utc) {
   return /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(s) ? stamp(Date.parse(s), utc).replace(/\.000$/, '') : head(s, 500)
 }
 
-/** @param {Table} table */
+/** As CSV. No text in it is a formula where it is pasted. @param {Table} table */
 function csv({ columns, rows }) {
-  const quoted = (/** @type {any} */ v) => v === null ? '' : /[",\n\r]/.test(text(v)) ? `"${text(v).replaceAll('"', '""')}"` : text(v)
+  const plain = (/** @type {any} */ v) => typeof v === 'string' && /^[=+@\t\r-]/.test(v) ? "'" + v : text(v)
+  const quoted = (/** @type {any} */ v) => v === null ? '' : /[",\n\r]/.test(plain(v)) ? `"${plain(v).replaceAll('"', '""')}"` : plain(v)
   return [columns, ...rows].map((row) => row.map(quoted).join(',')).join('\r\n') + '\r\n'
 }
 
