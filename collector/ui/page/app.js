@@ -7,7 +7,7 @@ import { QueryBar } from './lib/querybar.js'
 import { RangePicker } from './lib/rangepicker.js'
 import { iso, resolve } from './lib/time.js'
 import { forget } from './lib/suggest.js'
-import { copy, Icon, IconButton, letters, messageOf, toast, useKeys } from './lib/ui.js'
+import { copy, Icon, IconButton, letters, messageOf, toast, useKeys, useTheme } from './lib/ui.js'
 import { formatPlace, parsePlace } from './lib/url.js'
 import { views } from './views/index.js'
 
@@ -41,6 +41,7 @@ function App() {
   const [login, setLogin] = useState(false)
   const [help, setHelp] = useState(false)
   const [, setTheme] = useKept('theme', '')
+  useTheme()
   const [zone, setZone] = useKept('zone', 'local')
   const [typed, setTyped] = useKept('letters', 'on')
   letters.off = typed === 'off'

@@ -1,6 +1,6 @@
 // Small parts that the views share.
 
-import { html, useState, useEffect, useRef } from './html.js'
+import { html, useMemo, useState, useEffect, useRef } from './html.js'
 import { ApiError, endpoint, halted, stream } from './api.js'
 
 /** @typedef {import('../types.js').VNode} VNode */
@@ -105,24 +105,24 @@ export async function copy(text, what = 'Copied') {
  * @returns {Figures & {stop: () => void}}
  */
 export function useFigures(path, params, keys, onError, shared) {
-  const [figures, set] = useState(/** @type {Figures} */ ({ data: null, loading: params !== null, part: null, error: null }))
-  const current = useRef(new AbortController())
+  const control = useMemo(() => new AbortController(), keys)
+  const [figures, set] = useState({ of: /** @type {AbortController | null} */ (null), data: /** @type {any} */ (null), loading: true, part: /** @type {number | null} */ (null), error: /** @type {unknown} */ (null) })
   useEffect(() => {
-    const control = current.current = new AbortController(), signal = shared ? AbortSignal.any([control.signal, shared]) : control.signal
-    set((old) => ({ ...old, loading: params !== null, part: null, error: null }))
     if (!params) return
+    const of = control, signal = shared ? AbortSignal.any([of.signal, shared]) : of.signal
     stream(path, params, { signal, onPartial: (data) => {
       const { searched = 0, total = 0 } = data.progress ?? {} // a tenant is not told
-      set({ data, loading: true, part: total ? searched / total : 0, error: null })
-    } }).then((data) => set({ data, loading: false, part: null, error: null }), (error) => {
-      if (error === halted) set((old) => ({ ...old, loading: false, data: old.part === null ? null : old.data }))
+      set({ of, data, loading: true, part: total ? searched / total : 0, error: null })
+    } }).then((data) => set({ of, data, loading: false, part: null, error: null }), (error) => {
+      if (error === halted) set((old) => ({ ...old, of, loading: false, data: old.of === of ? old.data : null }))
       if (signal.aborted) return
-      set({ data: null, loading: false, part: null, error })
+      set({ of, data: null, loading: false, part: null, error })
       onError?.(error)
     })
-    return () => control.abort()
+    return () => of.abort()
   }, keys)
-  return { ...figures, stop: () => current.current.abort(halted) }
+  const { of, data, loading, part, error } = figures, known = of === control
+  return { data, loading: params !== null && (loading || !known), part: known ? part : null, error: known ? error : null, stop: () => control.abort(halted) }
 }
 
 /** How far a search is, and what stops it. @param {{part: number | null, loading: boolean, stop?: () => void}} props */

@@ -78,7 +78,7 @@ function Journal({ p }) {
   const j = p.journal, f = j.forecast
   return html`<dl class="counts">
     <div><dt>on disk</dt><dd>${size(j.bytes)}</dd></div>
-    ${j.disk_total_bytes > 0 && html`<div><dt>free on the disk</dt><dd>${size(j.disk_free_bytes)} of ${size(j.disk_total_bytes)}</dd></div>`}
+    ${j.disk_total_bytes > 0 && html`<div><dt>disk free</dt><dd>${size(j.disk_free_bytes)} of ${size(j.disk_total_bytes)}</dd></div>`}
     ${j.oldest && html`<div><dt>oldest</dt><dd>${ago(Date.parse(j.oldest), Date.now())}</dd></div>`}
     <div><dt>lines kept</dt><dd>${count(j.next_offset - j.first_offset)}</dd></div>
     ${j.unpacked_bytes > 0 && html`<div><dt>waits to be packed</dt><dd>${size(j.unpacked_bytes)}</dd></div>`}
