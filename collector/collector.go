@@ -91,7 +91,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	c.health = health.New(health.Options{
 		Data: cfg.Data, Journal: JournalFolder(cfg.Data), MaxSize: cfg.Journal.MaxSize,
 		Size: func() int64 { return c.journal.Stats().Bytes },
-		Look: c.journal.Look, Check: c.journal.Check,
+		Look: c.journal.Look, Check: c.journal.Check, Turn: c.journal.Turn,
 	})
 	c.receiver = receiver.New(backend{c}, c.receiveOptions())
 	if c.api, err = query.New(c.journal, c.queryOptions()); err != nil {
@@ -124,6 +124,13 @@ func (c *Collector) Scheme() string {
 
 // Recovery says what New found in the journal.
 func (c *Collector) Recovery() journal.Recovery { return c.journal.Recovery() }
+
+// Ready returns why lines cannot be stored now, or nil. It may wait for the disk.
+func (c *Collector) Ready() error { return c.health.Ready() }
+
+// Stalled returns how long ago the journal was last found to get on, which Run looks for once
+// a second. It never waits.
+func (c *Collector) Stalled() time.Duration { return c.health.Stalled() }
 
 // GRPCAddr is where gRPC is taken besides Addr; nil: nowhere.
 func (c *Collector) GRPCAddr() net.Addr {

@@ -17,6 +17,8 @@ import (
 type Health struct {
 	o Options
 
+	began    time.Time
+	turned   atomic.Int64 // nanoseconds after began, when Watch last had its turn
 	serving  atomic.Bool
 	stopping atomic.Bool
 	failure  atomic.Pointer[error] // of the last append; nil: it succeeded
@@ -30,10 +32,11 @@ type Options struct {
 	Size    func() int64 // bytes of the journal
 	Look    func() error // why nothing may be stored now
 	Check   func() error // Look, after what can be mended was; it may wait for the disk
+	Turn    func()       // waits for the write and the fsync that are under way
 }
 
 // New returns the Health of a collector that has opened its journal.
-func New(o Options) *Health { return &Health{o: o} }
+func New(o Options) *Health { return &Health{o: o, began: time.Now()} }
 
 // Start says that the collector serves.
 func (h *Health) Start() { h.serving.Store(true) }
@@ -59,6 +62,8 @@ func (h *Health) Watch(ctx context.Context, log *slog.Logger) {
 		case <-tick.C:
 		}
 		now := h.o.Check()
+		h.o.Turn()
+		h.turned.Store(int64(time.Since(h.began)))
 		switch {
 		case now != nil && (before == nil || before.Error() != now.Error()):
 			log.Error("lines are refused: "+now.Error(), "folder", h.o.Journal)
@@ -67,6 +72,12 @@ func (h *Health) Watch(ctx context.Context, log *slog.Logger) {
 		}
 		before = now
 	}
+}
+
+// Stalled returns how long ago the journal was last found to get on. That is a second or two
+// while Watch runs and the disk does what it is asked for.
+func (h *Health) Stalled() time.Duration {
+	return time.Since(h.began) - time.Duration(h.turned.Load())
 }
 
 // Note records how an append ended.

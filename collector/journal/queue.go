@@ -125,3 +125,16 @@ func (j *Journal) release() {
 	defer j.mu.Unlock()
 	j.handOnLocked()
 }
+
+// Turn returns when the write that is under way, those that wait already and the fsync that
+// is under way have ended. It does not return while the disk hangs. The caller does not call
+// it during Close.
+func (j *Journal) Turn() {
+	j.acquire()
+	j.release()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.segs) > 0 {
+		j.awaitRoundLocked(j.segs[0])
+	}
+}

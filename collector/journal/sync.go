@@ -80,6 +80,21 @@ func (j *Journal) syncToLocked(w *waiter, s *segment, to uint64) error {
 	return nil
 }
 
+// awaitRoundLocked waits for the round of fsyncs that is under way, if one is. It releases mu
+// meanwhile. s is any segment.
+func (j *Journal) awaitRoundLocked(s *segment) {
+	if !j.syncer.busy {
+		return
+	}
+	w := j.waiterLocked()
+	w.seg, w.target = s, 0 // which each round reaches
+	j.syncer.queue.push(w)
+	j.mu.Unlock()
+	<-w.ready
+	j.mu.Lock()
+	j.releaseLocked(w)
+}
+
 // syncRoundLocked makes durable what is written now. It releases mu during fsyncs; only the
 // holder of syncer.busy may call it.
 func (j *Journal) syncRoundLocked() {

@@ -197,15 +197,7 @@ func (j *Journal) saveSegment(s *segment) (err error) {
 			j.mu.Unlock()
 		}
 	}()
-	if j.syncer.busy { // later rounds leave it out
-		w := j.waiterLocked()
-		w.seg, w.target = s, s.end
-		j.syncer.queue.push(w)
-		j.mu.Unlock()
-		<-w.ready
-		j.mu.Lock()
-		j.releaseLocked(w)
-	}
+	j.awaitRoundLocked(s) // later ones leave it out
 	file, size, away, refilled := s.file, s.size, s.away, s.refilled
 	j.mu.Unlock()
 	name := segmentName(s.first, extOpen)

@@ -309,6 +309,7 @@ var table = []edge{
 	{"collector/cmd/rollway", "github.com/go-json-experiment/json/jsontext", "send and the coloured output walk through a line's JSON"},
 	{"collector/cmd/rollway", "github.com/klauspost/compress/gzip", "send reads packed files"},
 	{"collector/cmd/rollway", "github.com/klauspost/compress/zstd", "send reads packed files"},
+	{"collector/cmd/rollway", "golang.org/x/sys/unix", "the clock by which systemd orders reloads, and what doctor asks the kernel"},
 	{"collector/cmd/rollway", "golang.org/x/term", "progress and colours on a terminal only"},
 }
 

@@ -156,7 +156,13 @@ func latency(d []time.Duration) Latency {
 type Advice struct {
 	Mode  Mode     `json:"mode,omitempty"`        // to choose; empty: none, see Notes
 	Chunk int      `json:"chunk_bytes,omitempty"` // of one write; 0: nothing was measured
-	Notes []string `json:"notes"`                 // the important ones first
+	Notes []Note `json:"notes"`                   // the important ones first
+}
+
+// A Note is something about the folder that a writer of logs should know.
+type Note struct {
+	Found string `json:"found"`
+	Next  string `json:"next"` // what to do
 }
 
 // remoteFS are file systems on another machine's disk, or a program's.
@@ -165,15 +171,15 @@ var remoteFS = []string{"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "g
 // advise sets r.Advice.
 func (r *Report) advise() {
 	a := &r.Advice
-	a.Notes = []string{}
-	note := func(applies bool, format string, args ...any) {
+	a.Notes = []Note{}
+	note := func(applies bool, next, format string, args ...any) {
 		if applies {
-			a.Notes = append(a.Notes, fmt.Sprintf(format, args...))
+			a.Notes = append(a.Notes, Note{fmt.Sprintf(format, args...), next})
 		}
 	}
 	if !r.Files.OK {
-		note(r.Mount.ReadOnly, "the file system is mounted read-only")
-		note(true, "no file can be written here: %v", r.Files.Why)
+		note(r.Mount.ReadOnly, "mount it for writing", "the file system is mounted read-only")
+		note(true, "give the folder to the user who writes there, or ask as that user", "no file can be written here: %v", r.Files.Why)
 		return
 	}
 	memory := r.Mount.Type == "tmpfs" || r.Mount.Type == "ramfs"
@@ -189,19 +195,19 @@ func (r *Report) advise() {
 	best := r.bestChunk(a.Mode)
 	if best != nil {
 		a.Chunk = best.Chunk
-		note(best.Synced.Median > 20*time.Millisecond, "an fsync takes %v: have it by an interval, not by each flush", best.Synced.Median.Round(time.Millisecond))
+		note(best.Synced.Median > 20*time.Millisecond, "have it by an interval and not by each flush, or choose a faster disk", "an fsync takes %v", best.Synced.Median.Round(time.Millisecond))
 	}
-	note(memory, "%s is memory: files do not survive a reboot, and they compete with programs for memory", r.Mount.Type)
-	note(far, "%s is another machine's disk: writes stall when the network does, and direct writes gain nothing", r.Mount.Type)
-	note(!memory && !far && r.Align.Offset > blockSize, "direct writes would be in blocks of %d bytes, more than the %d that a writer uses", r.Align.Offset, blockSize)
-	note(a.Mode == Direct && !r.Allocate.OK, "blocks cannot be allocated ahead: direct writes take longer where the file grows")
+	note(memory, "choose a folder on a disk", "%s is memory: files do not survive a reboot, and they compete with programs for memory", r.Mount.Type)
+	note(far, "choose a folder on a disk of this machine", "%s is another machine's disk: writes stall when the network does, and direct writes gain nothing", r.Mount.Type)
+	note(!memory && !far && r.Align.Offset > blockSize, "write through the page cache", "direct writes would be in blocks of %d bytes, more than the %d that a writer uses", r.Align.Offset, blockSize)
+	note(a.Mode == Direct && !r.Allocate.OK, "expect longer writes, or choose another file system", "blocks cannot be allocated ahead: direct writes take longer where the file grows")
 	if s := r.Space; s != nil {
-		note(s.Total > 0 && s.Free < s.Total/20, "the disk is nearly full")
-		note(s.TotalIDs > 0 && s.FreeIDs < s.TotalIDs/20, "there is room for %d more files only", s.FreeIDs)
+		note(s.Total > 0 && s.Free < s.Total/20, "make room, or choose a larger disk", "the disk is nearly full")
+		note(s.TotalIDs > 0 && s.FreeIDs < s.TotalIDs/20, "remove files", "there is room for %d more files only", s.FreeIDs)
 	}
-	note(r.Limit > 0, "this process may write files up to %d bytes (ulimit -f): rotate before", r.Limit)
+	note(r.Limit > 0, "rotate before, or raise ulimit -f", "this process may write files up to %d bytes (ulimit -f)", r.Limit)
 	for _, w := range r.Writes {
-		note(w.Err != "", "%s writes of %d bytes failed: %v", w.Mode, w.Chunk, w.Err)
+		note(w.Err != "", "look at the kernel's log", "%s writes of %d bytes failed: %v", w.Mode, w.Chunk, w.Err)
 	}
 }
 

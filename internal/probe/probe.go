@@ -54,7 +54,7 @@ const (
 var systemMode = map[Mode]direct.Mode{Direct: direct.Direct, Uncached: direct.Uncached, Buffered: direct.Buffered}
 
 // Report is what a probe found out about one folder. It has the form that rollway
-// probe -json prints.
+// doctor -o json prints.
 type Report struct {
 	Dir   string      `json:"dir"`
 	Perm  fs.FileMode `json:"-"`               // of the folder

@@ -109,7 +109,7 @@ func TestNotWritable(t *testing.T) {
 	if err != nil || r.Files.OK || len(r.Writes) != 0 {
 		t.Fatalf("%v %+v", err, r)
 	}
-	if a := r.Advice; a.Mode != "" || len(a.Notes) == 0 || !strings.Contains(a.Notes[0], "no file can be written here") {
+	if a := r.Advice; a.Mode != "" || len(a.Notes) == 0 || !strings.Contains(a.Notes[0].Found, "no file can be written here") {
 		t.Errorf("%+v", a)
 	}
 }
@@ -149,7 +149,7 @@ func TestAdvise(t *testing.T) {
 	} {
 		c.r.advise()
 		a := c.r.Advice
-		if a.Mode != c.mode || a.Chunk != c.chunk || (c.note == "") != (len(a.Notes) == 0) || c.note != "" && !strings.Contains(a.Notes[0], c.note) {
+		if a.Mode != c.mode || a.Chunk != c.chunk || (c.note == "") != (len(a.Notes) == 0) || c.note != "" && !strings.Contains(a.Notes[0].Found, c.note) {
 			t.Errorf("%s: %+v", what, a)
 		}
 	}

@@ -56,15 +56,28 @@ func mountExt4(disk string) {
 // CutPower makes the file system of Ext4 lose what is not on the disk, and fail then.
 func CutPower(t testing.TB, disk string) {
 	t.Helper()
+	const shutdown, noLogFlush = 0x8004587D, 2 // EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
+	control(t, disk, shutdown, noLogFlush)
+}
+
+// Freeze makes writes to the file system of Ext4 hang until thaw is called.
+func Freeze(t testing.TB, disk string) (thaw func()) {
+	t.Helper()
+	const freeze, release = 0xC0045877, 0xC0045878 // FIFREEZE, FITHAW
+	control(t, disk, freeze, 0)
+	return func() { control(t, disk, release, 0) }
+}
+
+// control has the file system of Ext4 do something.
+func control(t testing.TB, disk string, request uintptr, flags uint32) {
+	t.Helper()
 	f, err := os.Open(disk)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	const shutdown, noLogFlush = 0x8004587D, 2 // EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
-	flags := uint32(noLogFlush)
-	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), shutdown, uintptr(unsafe.Pointer(&flags))); errno != 0 {
-		t.Fatalf("shut the file system down: %v", errno)
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, uintptr(unsafe.Pointer(&flags))); errno != 0 {
+		t.Fatalf("ioctl %#x of the file system: %v", request, errno)
 	}
 }
 

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // objects returns the JSON values in text, one after another.
@@ -42,6 +45,8 @@ func objects(t *testing.T, name, text string) (all []map[string]any) {
 // Every command prints JSON with -o json, on both streams.
 func TestEveryCommandPrintsJSON(t *testing.T) {
 	dir := t.TempDir()
+	me, err := user.Current()
+	testkit.OK(t, err)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	writeFile(t, path("a.log"), "{\"msg\":\"one\"}\nsecond\n")
 	writeFile(t, path("bad.log"), "a\n\x00\x00\x00b\n")
@@ -66,7 +71,8 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		"verify":     {path("bad.log") + " " + path("none.log") + " " + path("data"), "state"},
 		"reconcile":  {path("data") + addr, "agrees"},
 		"recover":    {slabs + " -dry-run", "batches"},
-		"probe":      {dir + " -space 1MiB -time 1s", "advice"},
+		"init":       {"-dir " + path("etc") + " -data " + path("etc-data") + " -user " + me.Username, "written"},
+		"doctor":     {dir + " -space 1MiB -time 1s", "advice"},
 		"plan":       {"-rate 1000 -line 256 -write-latency 1ms", "slab_count"},
 		"demo":       {"-for 100ms -rate 100", "log_call_p99_ns"},
 		"completion": {"bash", "script"},

@@ -2,6 +2,7 @@
 // HTTP and TCP, keeps them in a journal, and finds them again.
 //
 //	rollway serve     run a collector
+//	rollway init      write a configuration with tokens, certificates and a unit
 //	rollway check     check a configuration file
 //	rollway send      send log files to a collector
 //	rollway replay    send events that a collector has rejected again
@@ -63,6 +64,9 @@ var variables = []struct{ name, means string }{
 	{caEnv, "a PEM file of the authorities that sign collectors' certificates, instead of the system's"},
 	{"NO_COLOR", "if it is not empty, nothing is colored"},
 	{"TERM", "dumb: the terminal shows no colors"},
+	{"NOTIFY_SOCKET", "where serve tells systemd how it fares"},
+	{"WATCHDOG_USEC", "after how many microseconds without a sign of life systemd restarts serve"},
+	{"WATCHDOG_PID", "the process that is meant, if it is not every one"},
 	{"GOMEMLIMIT", "the memory limit of serve, instead of the one that it computes"},
 }
 
@@ -98,7 +102,7 @@ func tell(to io.Writer, format string, args ...any) {
 // commands returns the commands in the order of the overview. It is a function because
 // help refers to the list that contains it.
 func commands() []*command {
-	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, exportCommand, explainCommand, clientsCommand, catCommand, verifyCommand, reconcileCommand, recoverCommand, backupCommand, restoreCommand, probeCommand, planCommand, demoCommand, completionCommand, versionCommand, helpCommand}
+	return []*command{serveCommand, initCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, exportCommand, explainCommand, clientsCommand, catCommand, verifyCommand, reconcileCommand, recoverCommand, backupCommand, restoreCommand, doctorCommand, planCommand, demoCommand, completionCommand, versionCommand, helpCommand}
 }
 
 type usageError struct{ message string }

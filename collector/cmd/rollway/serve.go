@@ -38,6 +38,9 @@ not start.
 Without a configuration file all settings have their defaults; 'rollway check
 -example' prints and explains them. Flags override the file.
 
+Under systemd (Type=notify) it tells when it is ready, reads its files again or
+stops, and feeds the watchdog while its journal gets on.
+
 It prints its addresses and the state of the journal to standard output, and its
 own log to standard error: for people on a terminal, as JSON elsewhere.
 
@@ -160,15 +163,20 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 		defer stop()
 		debug = at
 	}
+	system := newSupervisor(own)
+	system.send("STATUS=opening the journal in " + cfg.Data)
 	col, err := collector.New(cfg, own)
 	if err != nil {
 		return sayConfigErrors(c, "serve", err)
 	}
-	defer onHangup(again, func() { reload(col, settings, own) })()
+	defer onHangup(again, func() { system.reload(func() { reload(col, settings, own) }) })()
 	c.tellOf(runningEvent(col, debug), banner(col, cfg, debug))
+	system.send("READY=1", "STATUS="+stored(col))
+	defer system.watch(col)()
 	running, end := context.WithCancel(context.Background())
 	defer end()
 	context.AfterFunc(ctx, func() {
+		system.send("STOPPING=1")
 		c.tellOf(happened("stopping"), fmt.Sprintf("stopping: requests under way have %s; a second signal ends it at once\n", cfg.Timeouts.Shutdown))
 		end()
 	})
