@@ -11,7 +11,7 @@ func TestTurn(t *testing.T) {
 	mustAppend(t, j, lines(0, 1))
 	j.Turn() // nothing is under way
 	for what, hang := range map[string]struct {
-		queue       *queue
+		queue      *queue
 		begin, end func()
 	}{
 		"a write":  {&j.queue, j.acquire, j.release},

@@ -154,9 +154,9 @@ func latency(d []time.Duration) Latency {
 
 // Advice is what a report means for a writer of logs.
 type Advice struct {
-	Mode  Mode     `json:"mode,omitempty"`        // to choose; empty: none, see Notes
-	Chunk int      `json:"chunk_bytes,omitempty"` // of one write; 0: nothing was measured
-	Notes []Note `json:"notes"`                   // the important ones first
+	Mode  Mode   `json:"mode,omitempty"`        // to choose; empty: none, see Notes
+	Chunk int    `json:"chunk_bytes,omitempty"` // of one write; 0: nothing was measured
+	Notes []Note `json:"notes"`                 // the important ones first
 }
 
 // A Note is something about the folder that a writer of logs should know.
