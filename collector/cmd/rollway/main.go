@@ -18,7 +18,7 @@
 //	rollway recover   deliver what a killed process had not written
 //	rollway backup    copy what a running collector keeps to a file
 //	rollway restore   make a data folder of a backup
-//	rollway probe     check a folder's disk as a place for logs
+//	rollway doctor    check a machine as a place for a collector, or a folder for logs
 //	rollway plan      choose slabs for a workload
 //	rollway demo      log through every stage, and verify each line
 //	rollway completion print what completes command lines in a shell
