@@ -13,9 +13,8 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// Redirect makes from write through l alone: it replaces from's output by nothing, its
-// formatter by one that does no work, and adds the hook of [New]. Call it before from is
-// in use.
+// Redirect makes from write through l alone: it adds the hook of [New] and turns off
+// from's output and formatter. Call it before from is in use.
 func Redirect(from *logrus.Logger, l *rollway.Logger) {
 	from.SetOutput(io.Discard)
 	from.SetFormatter(nothing{})
@@ -25,8 +24,7 @@ func Redirect(from *logrus.Logger, l *rollway.Logger) {
 // New returns a hook that writes every entry through l. What logrus writes itself stays.
 //
 //   - logrus' level decides first, then the outputs of l.
-//   - Before logrus panics or exits, the line is synced, within
-//     rollway.Options.CloseTimeout.
+//   - A line above ERROR is synced before logrus goes on, within rollway.Options.CloseTimeout.
 //   - Time and context are the entry's. The source is logrus', if it has ReportCaller, from
 //     the level of rollway.Options.Caller on.
 //   - Fields are attributes, in the order of their keys. What WithError adds is error,

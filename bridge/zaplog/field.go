@@ -89,10 +89,9 @@ type collector struct {
 	opened []namespace
 }
 
-// namespace has the attributes from an index on.
 type namespace struct {
 	key  string
-	from int
+	from int // index of its first attribute
 }
 
 var spare = sync.Pool{New: func() any { return new(collector) }}

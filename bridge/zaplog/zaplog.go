@@ -13,26 +13,23 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// New returns a core that writes through l:
+// New returns a core that writes through l, for zap.New(zaplog.New(l), zap.AddCaller()).
 //
-//			log := zap.New(zaplog.New(l), zap.AddCaller())
-//
-//	  - The outputs of l decide what is written, by level and, with rollway.Levels, by the
-//	    name of the zap logger, which becomes [rollway.Logger.Named].
-//	  - zap's levels are slog's; DPanic is ERROR+1, and -2 TRACE. A line above ERROR is
-//	    synced before zap goes on, within rollway.Options.CloseTimeout.
-//	  - The time is the entry's. The source is that of zap.AddCaller, from the level of
-//	    rollway.Options.Caller on, and the attribute stack that of zap.AddStacktrace.
-//	  - Namespaces and objects are groups, as in slog. An inline object's namespaces end
-//	    with it. Times, durations, bytes and errors are written as the output does.
-//	  - A marshaler that fails becomes a group of its value and its error, one that panics
-//	    !PANIC and a text.
-//	  - A field with a context.Context is not written: it is the context of the call, and in
-//	    With of all later calls.
-//	  - Sync gives up after 5 s. Write returns no error: what outputs fail with is in Stats
-//	    and goes to rollway.Options.OnError.
-//
-// A line allocates only what zap does, and memory for objects and arrays.
+//   - The outputs of l decide what is written, by level and, with rollway.Levels, by the
+//     name of the zap logger, which becomes [rollway.Logger.Named].
+//   - zap's levels are slog's; DPanic is ERROR+1, and -2 TRACE. A line above ERROR is
+//     synced before zap goes on, within rollway.Options.CloseTimeout.
+//   - The time is the entry's. The source is that of zap.AddCaller, from the level of
+//     rollway.Options.Caller on, and the attribute stack that of zap.AddStacktrace.
+//   - Namespaces and objects are groups, as in slog. An inline object's namespaces end
+//     with it. Times, durations, bytes and errors are written as the output does.
+//   - A marshaler that fails becomes a group of its value and its error, one that panics
+//     !PANIC and a text.
+//   - A field with a context.Context is not written: it is the context of the call, and in
+//     With of all later calls.
+//   - Sync gives up after 5 s. Write returns no error: what outputs fail with is in Stats
+//     and goes to rollway.Options.OnError.
+//   - A line allocates only what zap does, and memory for objects and arrays.
 func New(l *rollway.Logger) zapcore.Core {
 	l = l.WithCallerSkip(2) // stacks begin after Write of core and of CheckedEntry
 	return &core{log: l, lowest: l.LowestLevel(), ctx: context.Background()}
