@@ -139,12 +139,16 @@ var callShapes = map[string]func(*Logger, context.Context){
 func TestAllocations(t *testing.T) {
 	minute := TimeFormat(time.RFC850)
 	detail := map[string][]Encoder{
-		"json":             {JSON{}},
-		"json, layout":     {JSON{Layout: "msg level time:at error service trace_id attrs:", Time: minute, Bytes: BytesHex, Duration: Seconds}},
-		"json, detail":     {JSON{Errors: ErrorDetail, Time: UnixMilli}},
+		"json":         {JSON{}},
+		"json, layout": {JSON{Layout: "msg level time:at error service trace_id attrs:", Time: minute, Bytes: BytesHex, Duration: Seconds}},
+		"json, detail": {JSON{Errors: ErrorDetail, Time: UnixMilli}},
+		"json, forms": {JSON{Layout: "time:@timestamp level:l v=8 msg source:log.origin trace_id:trace=t/ error stack:s attrs:", Time: UnixFloat,
+			Level: LevelLower, Source: SourceECS, Errors: ErrorECS}},
+		"json, numbers":    {JSON{Level: LevelSyslog, Source: SourceFunction}},
 		"logfmt":           {Logfmt{}},
 		"logfmt, layout":   {Logfmt{Layout: "msg level time:at error trace_id attrs:labels", Time: RFC3339Milli, Bytes: BytesHex, Duration: Seconds}},
 		"logfmt, detail":   {Logfmt{Errors: ErrorDetail, Bytes: BytesBase64, Time: UnixNano}},
+		"logfmt, forms":    {Logfmt{Level: LevelSeverity, Source: SourceFull, Time: UnixFloat}},
 		"console":          {Console{}},
 		"console, colour":  {Console{Color: ColorAlways, UTC: true}},
 		"console, detail":  {Console{Errors: ErrorDetail, TimeFormat: string(UnixSeconds), Layout: "level:lvl msg:m time error attrs source"}},
@@ -227,5 +231,13 @@ func TestAllocationsBounded(t *testing.T) {
 				t.Errorf("%T: %s costs %.2f allocations, want at most %v", enc, name, got, c.most)
 			}
 		}
+	}
+}
+
+// TestPriceOfReplaceAttr holds docs/LOGGER.md to what it costs in allocations.
+func TestPriceOfReplaceAttr(t *testing.T) {
+	l := mustNew(t, Options{Outputs: []Output{{Writer: io.Discard}}, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return a }})
+	if got := mallocsPerCall(100, func() { callShapes["6"](l, context.Background()) }); got > 7 {
+		t.Errorf("%.1f allocations a call", got)
 	}
 }

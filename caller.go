@@ -1,37 +1,35 @@
 package rollway
 
 import (
+	"log/slog"
 	"maps"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/rollway/rollway/internal/encode"
-	"github.com/rollway/rollway/internal/jsonline"
 )
 
 // sources maps program counters to sources, so that each call site is looked up once. It
 // grows to the number of log calls in the program.
 type sources struct {
-	known atomic.Pointer[map[uintptr]encode.Source] // replaced, never changed
-	mu    sync.Mutex                                // held to replace known
+	known atomic.Pointer[map[uintptr]*encode.Source] // replaced, never changed
+	mu    sync.Mutex                                 // held to replace known
 }
 
-func (s *sources) get(pc uintptr) (source encode.Source, ok bool) {
+func (s *sources) get(pc uintptr) (source *encode.Source, ok bool) {
 	known := s.known.Load()
 	if known == nil {
-		return encode.Source{}, false
+		return nil, false
 	}
 	source, ok = (*known)[pc]
 	return source, ok
 }
 
-func (s *sources) put(pc uintptr, source encode.Source) {
+func (s *sources) put(pc uintptr, source *encode.Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := make(map[uintptr]encode.Source)
+	next := make(map[uintptr]*encode.Source)
 	if known := s.known.Load(); known != nil {
 		maps.Copy(next, *known)
 	}
@@ -41,17 +39,17 @@ func (s *sources) put(pc uintptr, source encode.Source) {
 
 var (
 	sourcesByPC     sources // by program counter, as of runtime.Callers
-	sourcesByReturn sources // by returnAddress; zero if many call sites share it
+	sourcesByReturn sources // by returnAddress; nil if many call sites share it
 )
 
 // source returns the source of the user's call, or of the call skip frames above
-// it, and zero if that is not known. write alone calls it.
+// it, and nil if that is not known. write alone calls it.
 //
 // Walking the stack is most of the price of a caller. If the log method is inlined
 // into the function that calls it, the address that Logger.log returns to tells the
 // call site, and one walk for each of them is enough. If it is not (a call through
 // an interface, a method value), many call sites have one return address.
-func (o *origin) source(skip int) encode.Source {
+func (o *origin) source(skip int) *encode.Source {
 	switch {
 	case o.by != byLog:
 		return sourceOf(o.pc)
@@ -62,7 +60,7 @@ func (o *origin) source(skip int) encode.Source {
 	switch {
 	case !ok:
 		return firstCall(o.pc)
-	case source == encode.Source{}:
+	case source == nil:
 		return sourceOf(callerPC(callerSkip + 2))
 	}
 	return source
@@ -82,10 +80,10 @@ func (o *origin) skip(l *Logger) int {
 
 // firstCall is source for a return address that is not known yet. source alone
 // calls it.
-func firstCall(returnTo uintptr) encode.Source {
+func firstCall(returnTo uintptr) *encode.Source {
 	var pcs [2]uintptr                  // of the log method and of its caller
 	if runtime.Callers(5, pcs[:]) < 2 { // after Callers, firstCall, source, write, log
-		return encode.Source{}
+		return nil
 	}
 	source := sourceOf(pcs[1])
 	frames := runtime.CallersFrames(pcs[:])
@@ -94,7 +92,7 @@ func firstCall(returnTo uintptr) encode.Source {
 	if method.Func == nil && method.Entry != 0 && method.Entry == caller.Entry {
 		sourcesByReturn.put(returnTo, source) // inlined
 	} else {
-		sourcesByReturn.put(returnTo, encode.Source{})
+		sourcesByReturn.put(returnTo, nil)
 	}
 	return source
 }
@@ -116,10 +114,10 @@ func callerPC(skip int) uintptr {
 }
 
 // sourceOf returns the source for a program counter as of runtime.Callers and
-// slog.Record, or zero.
-func sourceOf(pc uintptr) encode.Source {
+// slog.Record, or nil.
+func sourceOf(pc uintptr) *encode.Source {
 	if pc == 0 {
-		return encode.Source{}
+		return nil
 	}
 	if source, ok := sourcesByPC.get(pc); ok {
 		return source
@@ -129,16 +127,10 @@ func sourceOf(pc uintptr) encode.Source {
 	return source
 }
 
-func lookUpSource(pc uintptr) encode.Source {
+func lookUpSource(pc uintptr) *encode.Source {
 	frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
 	if frame.File == "" {
-		return encode.Source{}
+		return nil
 	}
-	file := frame.File
-	if i := strings.LastIndexByte(file, '/'); i >= 0 {
-		if j := strings.LastIndexByte(file[:i], '/'); j >= 0 {
-			file = file[j+1:]
-		}
-	}
-	return encode.Source{Line: string(jsonline.AppendEscaped(nil, file)) + ":" + strconv.Itoa(frame.Line), Function: frame.Function}
+	return encode.NewSource(slog.Source{File: frame.File, Line: frame.Line, Function: frame.Function})
 }

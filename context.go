@@ -101,10 +101,7 @@ func (n *contextAttrs) scopes(c *core) []encode.Scope {
 	if n.parent != nil {
 		copy(scopes, n.parent.scopes(c))
 	}
-	attrs := n.attrs
-	if c.redact != nil {
-		attrs = c.redact.Attrs(nil, attrs)
-	}
+	attrs := c.rewrite(nil, n.attrs)
 	for i := range scopes {
 		scopes[i] = scopes[i].WithAttrs(&c.formats[i].Format, attrs)
 	}
@@ -117,9 +114,7 @@ func (c *core) extractFrom(ctx context.Context, s *scratch) {
 	for _, f := range c.extract {
 		s.outer = extract(ctx, s.outer, f)
 	}
-	if c.redact != nil {
-		s.outer = c.redact.Attrs(nil, s.outer)
-	}
+	s.outer = c.rewrite(nil, s.outer)
 }
 
 func extract(ctx context.Context, dst []slog.Attr, f func(context.Context, []slog.Attr) []slog.Attr) (out []slog.Attr) {

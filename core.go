@@ -29,11 +29,12 @@ type core struct {
 	capture slog.Level     // below it neither caller nor stack is captured
 	bare    []encode.Scope // of a Logger without attributes, one for each format
 	sampler *sampler
+	replace encode.Replacer                                 // nil: nothing is replaced
 	redact  *encode.Redactor                                // nil: nothing is redacted
 	custom  bool                                            // a Custom format needs the context
 	trace   func(context.Context) ([16]byte, [8]byte, bool) // nil: none
 	extract []func(context.Context, []slog.Attr) []slog.Attr
-	extras  bool // redact, custom, trace or extract is set
+	extras  bool // replace, redact, custom, trace or extract is set
 
 	maxLine      int
 	maxWait      time.Duration
@@ -81,6 +82,7 @@ func newCore(o Options) (*core, error) {
 		caller:       thresholdOf(o.Caller),
 		stack:        thresholdOf(o.Stack),
 		trace:        o.Trace,
+		replace:      o.ReplaceAttr,
 		extract:      o.Extract,
 		maxLine:      o.MaxLine,
 		maxWait:      o.MaxWait,
@@ -119,7 +121,7 @@ func newCore(o Options) (*core, error) {
 	if c.sampler != nil {
 		c.sampler.redact = c.redact
 	}
-	c.extras = c.redact != nil || c.custom || c.trace != nil || len(c.extract) > 0
+	c.extras = c.replace != nil || c.redact != nil || c.custom || c.trace != nil || len(c.extract) > 0
 	return c, nil
 }
 
@@ -161,7 +163,7 @@ func (c *core) formatFor(o Output) (*format, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings.MaxLine = c.maxLine
+	settings.MaxLine, settings.Replaces = c.maxLine, c.replace != nil
 	encoder, err := encode.New(settings)
 	if err != nil {
 		return nil, err

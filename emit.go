@@ -58,13 +58,11 @@ func (l *Logger) complete(ctx context.Context, s *scratch, r *encode.Record, att
 	if c.custom {
 		r.Context = ctx
 	}
-	if c.redact != nil {
-		r.Message = c.redact.Text(r.Message)
-		attrs = c.redact.Attrs(l.groups, attrs)
-	}
+	attrs = c.rewrite(l.groups, attrs)
+	c.rewriteFields(r)
 	grouped := len(l.groups) > 0
 	if trace != "" && (grouped || !encode.HasKey(attrs, stackKey)) {
-		s.outer = append(s.outer, slog.String(stackKey, trace))
+		s.outer = append(s.outer, c.rewrite(nil, []slog.Attr{slog.String(stackKey, trace)})...)
 	}
 	switch {
 	case grouped:
@@ -74,6 +72,30 @@ func (l *Logger) complete(ctx context.Context, s *scratch, r *encode.Record, att
 		return s.outer
 	}
 	return attrs
+}
+
+// rewrite returns attrs, which are in groups, as Options.ReplaceAttr and Redact want them.
+func (c *core) rewrite(groups []string, attrs []slog.Attr) []slog.Attr {
+	if c.replace != nil {
+		attrs = c.replace.Attrs(groups, attrs)
+	}
+	if c.redact != nil {
+		attrs = c.redact.Attrs(groups, attrs)
+	}
+	return attrs
+}
+
+// rewriteFields does so for the fields of r.
+func (c *core) rewriteFields(r *encode.Record) {
+	if c.replace != nil {
+		c.replace.Fields(r)
+	}
+	if c.redact != nil {
+		r.Message = c.redact.Text(r.Message)
+		if r.Replaced != nil {
+			r.Replaced.Redact(c.redact)
+		}
+	}
 }
 
 // emit encodes r once per format and hands the line to each output that admits it. ctx

@@ -29,6 +29,8 @@ type JSON struct {
 	Location *time.Location // default: UTC
 	Duration DurationFormat
 	Errors   ErrorFormat
+	Level    LevelFormat
+	Source   SourceFormat
 
 	Bytes BytesFormat // default: base64
 
@@ -40,6 +42,10 @@ type JSON struct {
 	// does not set gets the prefix attrs.:
 	//
 	//	time:@timestamp level:severity msg:message service trace_id error attrs:
+	//
+	// There is also the field stack, for the attribute of that name. version=8 writes
+	// "version":"8". trace_id:trace=t/ puts t/ before the id in JSON, and likewise for
+	// span_id. Package preset has the layouts of other libraries and of clouds.
 	//
 	// Default: time level msg service logger source trace_id span_id error attrs.
 	Layout string
@@ -55,6 +61,8 @@ type Logfmt struct {
 	Duration DurationFormat
 	Errors   ErrorFormat // with ErrorDetail: error, error.type, error.causes.0, error.causes.0.type and so on, error.stack
 	Bytes    BytesFormat // default: as text
+	Level    LevelFormat
+	Source   SourceFormat // objects as SourceFull
 
 	// Layout is as in [JSON], with one difference: attributes have no prefix unless
 	// one is given, as in attrs:labels for labels.key=value.
@@ -84,6 +92,8 @@ type Console struct {
 	Duration DurationFormat // default: as text
 	Errors   ErrorFormat
 	Bytes    BytesFormat // default: as text
+	Level    LevelFormat
+	Source   SourceFormat // objects as SourceFull
 
 	// Layout is as in [Logfmt], but time, level, logger and msg are written without a
 	// name unless one is given, as in msg:msg. Default: time level logger msg error
@@ -114,6 +124,29 @@ const (
 	UnixSeconds  TimeFormat = "unix"    // seconds since 1970, an integer
 	UnixMilli    TimeFormat = "unixms"
 	UnixNano     TimeFormat = "unixns"
+	UnixFloat    TimeFormat = "unixfloat" // seconds since 1970 with a fraction
+)
+
+// LevelFormat is the form in which a record's level is written.
+type LevelFormat int
+
+const (
+	LevelUpper    LevelFormat = iota // INFO, WARN, WARN+1
+	LevelLower                       // info, warn, warn+1
+	LevelNumber                      // slog's number: 0, 4, 5
+	LevelSyslog                      // the number of syslog's severity: 6, 4, 4
+	LevelSeverity                    // the name of syslog's severity: INFO, WARNING, WARNING
+)
+
+// SourceFormat is the form in which the source of a call is written.
+type SourceFormat int
+
+const (
+	SourceShort    SourceFormat = iota // db/pool.go:12
+	SourceFull                         // /src/app/db/pool.go:12
+	SourceFunction                     // example.com/app/db.(*Pool).Get
+	SourceObject                       // an object with file, line and function
+	SourceECS                          // an object with file.name, file.line and function
 )
 
 // DurationFormat is the form in which durations are written.
@@ -152,6 +185,9 @@ const (
 	// Error, also of a wrapped error that is a LogValuer; with Options.Redact it is
 	// that of LogValue.
 	ErrorDetail
+	// ErrorECS is ErrorDetail with the names of the Elastic Common Schema: stack_trace
+	// in place of stack. A text in the field error becomes an object too.
+	ErrorECS
 )
 
 // Color selects when a [Console] is coloured.
@@ -165,12 +201,12 @@ const (
 
 func (j JSON) options(io.Writer) (encode.Options, error) {
 	o := encode.Options{Kind: encode.JSON, Time: string(j.Time), Location: j.Location, Layout: j.Layout}
-	return withValues(o, cmp.Or(j.Duration, Nanoseconds), cmp.Or(j.Bytes, BytesBase64), j.Errors)
+	return withValues(o, cmp.Or(j.Duration, Nanoseconds), cmp.Or(j.Bytes, BytesBase64), j.Errors, j.Level, j.Source)
 }
 
 func (l Logfmt) options(io.Writer) (encode.Options, error) {
 	o := encode.Options{Kind: encode.Logfmt, Time: string(l.Time), Location: l.Location, Layout: l.Layout}
-	return withValues(o, cmp.Or(l.Duration, Nanoseconds), cmp.Or(l.Bytes, BytesText), l.Errors)
+	return withValues(o, cmp.Or(l.Duration, Nanoseconds), cmp.Or(l.Bytes, BytesText), l.Errors, l.Level, l.Source)
 }
 
 func (c Console) options(w io.Writer) (encode.Options, error) {
@@ -184,24 +220,28 @@ func (c Console) options(w io.Writer) (encode.Options, error) {
 	if c.UTC {
 		o.ClockLocation = time.UTC
 	}
-	return withValues(o, cmp.Or(c.Duration, DurationString), cmp.Or(c.Bytes, BytesText), c.Errors)
+	return withValues(o, cmp.Or(c.Duration, DurationString), cmp.Or(c.Bytes, BytesText), c.Errors, c.Level, c.Source)
 }
 
-// withValues sets how o writes durations, bytes and errors.
-func withValues(o encode.Options, d DurationFormat, b BytesFormat, e ErrorFormat) (encode.Options, error) {
-	switch {
-	case d < Nanoseconds || d > DurationString:
-		return o, fmt.Errorf("field Duration is %d: use one of the constants", d)
-	case b < BytesBase64 || b > BytesText:
-		return o, fmt.Errorf("field Bytes is %d: use one of the constants", b)
-	case e < ErrorText || e > ErrorDetail:
-		return o, fmt.Errorf("field Errors is %d: use one of the constants", e)
+// withValues sets how o writes durations, bytes, errors, levels and sources.
+func withValues(o encode.Options, d DurationFormat, b BytesFormat, e ErrorFormat, l LevelFormat, s SourceFormat) (encode.Options, error) {
+	for _, v := range []struct {
+		field          string
+		n, least, most int
+	}{
+		{"Duration", int(d), int(Nanoseconds), int(DurationString)}, {"Bytes", int(b), int(BytesBase64), int(BytesText)},
+		{"Errors", int(e), 0, int(ErrorECS)}, {"Level", int(l), 0, int(LevelSeverity)}, {"Source", int(s), 0, int(SourceECS)},
+	} {
+		if v.n < v.least || v.n > v.most {
+			return o, fmt.Errorf("field %s is %d: use one of the constants", v.field, v.n)
+		}
 	}
 	o.Unit = [...]time.Duration{
 		Nanoseconds: time.Nanosecond, Microseconds: time.Microsecond, Milliseconds: time.Millisecond, Seconds: time.Second, DurationString: 0,
 	}[d]
 	o.Bytes = [...]encode.Bytes{BytesBase64: encode.BytesBase64, BytesHex: encode.BytesHex, BytesText: encode.BytesText}[b]
-	o.ErrorDetail = e == ErrorDetail
+	o.ErrorDetail, o.ErrorECS = e >= ErrorDetail, e == ErrorECS
+	o.Level, o.Source = uint8(l), uint8(s)
 	return o, nil
 }
 
@@ -234,7 +274,10 @@ func (e lineEncoder) AppendLine(dst []byte, l *encode.Line) []byte {
 		*r = Record{}
 		records.Put(r)
 	}()
-	*r = Record{l.Time, l.Level, l.Message, l.Logger, l.Source.Line, l.Source.Function, l.TraceID, l.SpanID, l.Context, l.Attrs}
+	*r = Record{l.Time, l.Level, l.Message, l.Logger, "", "", l.TraceID, l.SpanID, l.Context, l.Attrs}
+	if l.Source != nil {
+		r.Source, r.Function = l.Source.Text(0), l.Source.Function
+	}
 	return e.LineEncoder.AppendLine(dst, r)
 }
 

@@ -198,9 +198,7 @@ func (l *Logger) With(attrs ...slog.Attr) *Logger {
 	if len(attrs) == 0 {
 		return l
 	}
-	if rd := l.core.redact; rd != nil {
-		attrs = rd.Attrs(l.groups, attrs)
-	}
+	attrs = l.core.rewrite(l.groups, attrs)
 	return l.derive(func(sc encode.Scope, f *encode.Format) encode.Scope { return sc.WithAttrs(f, attrs) })
 }
 

@@ -45,10 +45,20 @@ type Options struct {
 	// If it panics, the line has no trace. Default: none.
 	Trace func(context.Context) (traceID [16]byte, spanID [8]byte, ok bool)
 
+	// ReplaceAttr rewrites attributes before any format sees them, as that of
+	// slog.HandlerOptions: it gets them resolved, with the open groups; of groups the
+	// members; and the fields time, level (a slog.Level), msg and source (a
+	// *slog.Source). A zero Attr is left out. A field's new key is written as it is, and
+	// not compared with other keys. The Logger's name and the ids of Trace are not passed,
+	// and Custom encoders get fields as they were. Every line allocates for it; for names
+	// alone take Layout, which costs nothing. It must be safe for concurrent use.
+	// Default: none.
+	ReplaceAttr func(groups []string, a slog.Attr) slog.Attr
+
 	// Sampling limits how often the same message is written. Default: none.
 	Sampling *Sampling
 
-	// Redact hides values. Every line pays for the search. Default: none.
+	// Redact hides values, after ReplaceAttr. Every line pays for the search. Default: none.
 	Redact *Redaction
 
 	// MaxLine is the length in bytes of the longest line, with its newline. The

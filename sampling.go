@@ -247,6 +247,7 @@ func (c *core) describe(due []sampled, report func(*encode.Record, []slog.Attr))
 		}
 		r := encode.Record{Level: d.level, Message: "rollway: " + linesOf(d.leftOut) + " left out by sampling"}
 		r.SetUnix(c.clock.now())
+		c.rewriteFields(&r)
 		report(&r, []slog.Attr{slog.String("of", d.text), slog.Uint64("left_out", d.leftOut)})
 		c.leftOut.Add(d.leftOut)
 	}

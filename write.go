@@ -208,6 +208,7 @@ func (o *output) announce(c *core) error {
 	lost := o.unannounced.Load()
 	r := encode.Record{Level: slog.LevelWarn, Message: "rollway: " + linesOf(lost) + " dropped"}
 	r.SetUnix(c.clock.now())
+	c.rewriteFields(&r)
 	s := scratchPool.Get().(*scratch)
 	defer s.free()
 	s.Buf = o.format.Line(s.Buf[:0], &s.Scratch, new(encode.Scope), nil, &r, []slog.Attr{slog.String("reason", "writer stalled or failed"), slog.Uint64("dropped", lost)})

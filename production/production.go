@@ -7,7 +7,7 @@
 //	defer log.Close()
 //	log.Info(ctx, "charged", slog.String("customer", "cus_123"))
 //
-// Lines are JSON, on os.Stderr, in a file that is rotated, or sent to a collector. On a
+// Lines are JSON or of another format, on os.Stderr, in a file that is rotated, or sent to a collector. On a
 // terminal they are for people. A log call waits for at most 100 ms, whatever the
 // destination does; for a slow terminal, 1 s. log/slog writes to the same place.
 //
@@ -53,6 +53,19 @@ type Options struct {
 	// Level is the lowest level, or rules as [rollway.Levels] takes them. Variable:
 	// ROLLWAY_LEVEL. Default: info.
 	Level string
+
+	// Format is that of the lines: json, logfmt, console, or one of package preset: ecs, gcp
+	// (with the project in GOOGLE_CLOUD_PROJECT), slog, zap, zerolog. If it is given and lines
+	// go to os.Stderr, a terminal gets it too. Variable: ROLLWAY_FORMAT. Default: json.
+	Format string
+
+	// LevelText is how levels are written: upper, lower, number, syslog or severity, as
+	// [rollway.LevelFormat]. Variable: ROLLWAY_LEVEL_TEXT. Default: that of Format.
+	LevelText string
+
+	// Source is how the place of a call is written: short, full, function or object, as
+	// [rollway.SourceFormat]. Variable: ROLLWAY_SOURCE. Default: that of Format.
+	Source string
 
 	// File is the path of a file for the lines. It and Remote exclude each other. Without
 	// both, lines go to os.Stderr. Variable: ROLLWAY_FILE.
@@ -140,12 +153,16 @@ func (o Options) open() (*Logger, error) {
 		}
 		o.Logger.Levels = l.Levels
 	}
+	format, err := o.encoder()
+	if err != nil {
+		return nil, err
+	}
 	to, err := l.destination(o)
 	if err != nil {
 		return nil, err
 	}
 	var outputs []rollway.Output
-	if terminal.Is(os.Stderr) {
+	if terminal.Is(os.Stderr) && (to != nil || o.Format == "") {
 		outputs = append(outputs, rollway.Output{Writer: os.Stderr, Encoder: rollway.Console{}})
 	} else if to == nil {
 		to = os.Stderr
@@ -156,7 +173,7 @@ func (o Options) open() (*Logger, error) {
 			return nil, errors.Join(err, closeUnlessStderr(to))
 		}
 		l.metrics = append(l.metrics, func(w io.Writer, labels ...string) error { return lines.Stats().WriteMetrics(w, labels...) })
-		outputs = append(outputs, rollway.Output{Writer: lines, Encoder: rollway.JSON{}})
+		outputs = append(outputs, rollway.Output{Writer: lines, Encoder: format})
 		to = lines
 	}
 	o.Logger.Outputs = append(outputs, o.Logger.Outputs...)

@@ -67,6 +67,37 @@ func TestFile(t *testing.T) {
 	}
 }
 
+func TestFormat(t *testing.T) {
+	t.Setenv("GOOGLE_CLOUD_PROJECT", "shop")
+	trace := func(context.Context) (id [16]byte, span [8]byte, ok bool) { return [16]byte{1}, span, true }
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{}, `"level":"WARN","msg":"m","service":"payment-api"`},
+		{Options{LevelText: "syslog", Source: "function"}, `"level":4,"msg":"m","service":"payment-api","source":"github.com/rollway/rollway/production.TestFormat"`},
+		{Options{Format: "logfmt", LevelText: "lower"}, "level=warn msg=m service=payment-api source=production/production_test.go:"},
+		{Options{Format: "console", LevelText: "number"}, "4     m service=payment-api"},
+		{Options{Format: "ecs"}, `"log.level":"warn","message":"m","ecs.version":"8.17.0","service.name":"payment-api"`},
+		{Options{Format: "ecs", LevelText: "upper"}, `"log.level":"WARN","message":"m"`},
+		{Options{Format: "gcp", Source: "short"}, `"logging.googleapis.com/sourceLocation":"production/production_test.go:`},
+		{Options{Format: "gcp"}, `"logging.googleapis.com/trace":"projects/shop/traces/01000000000000000000000000000000"`},
+		{Options{Format: "slog"}, `"level":"WARN","source":{"file":`},
+		{Options{Format: "zap"}, `{"level":"warn","ts":1`},
+		{Options{Format: "zerolog"}, `"message":"m"}`},
+	} {
+		c.o.File, c.o.Logger.Trace = filepath.Join(t.TempDir(), "service.log"), trace
+		l := open(t, c.o)
+		l.Warn(context.Background(), "m")
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(c.o.File); err != nil || !strings.Contains(string(b), c.want) {
+			t.Errorf("%s %s %s: %s, %v, want %s", c.o.Format, c.o.LevelText, c.o.Source, b, err, c.want)
+		}
+	}
+}
+
 func TestFileRotates(t *testing.T) {
 	dir := t.TempDir()
 	l := open(t, Options{File: filepath.Join(dir, "service.log"), MaxSize: 2000, Keep: 2})
@@ -145,12 +176,12 @@ func TestFill(t *testing.T) {
 		give, want   Options
 		err          string
 	}{
-		{name: "variables", vars: map[string]string{"FILE": "a.log", "LEVEL": "debug", "MAX_SIZE": "1000", "KEEP": "3", "SPILL": "s", "REMOTE": "r", "CA": "c", "TOKEN": "t"},
-			want: Options{File: "a.log", Level: "debug", MaxSize: 1000, Keep: 3, Spill: "s", Remote: "r", CA: "c", Token: "t"}},
+		{name: "variables", vars: map[string]string{"FILE": "a.log", "FORMAT": "ecs", "LEVEL_TEXT": "upper", "SOURCE": "full", "LEVEL": "debug", "MAX_SIZE": "1000", "KEEP": "3", "SPILL": "s", "REMOTE": "r", "CA": "c", "TOKEN": "t"},
+			want: Options{File: "a.log", Format: "ecs", LevelText: "upper", Source: "full", Level: "debug", MaxSize: 1000, Keep: 3, Spill: "s", Remote: "r", CA: "c", Token: "t"}},
 		{name: "the program's come first, then variables, then the file", config: `{"file":"file.log","level":"error","keep":4}`,
 			vars: map[string]string{"FILE": "variable.log", "LEVEL": "debug"}, give: Options{File: "program.log"},
 			want: Options{File: "program.log", Level: "debug", Keep: 4}},
-		{name: "an unknown key", config: `{"fil":"a.log"}`, err: `log.json: unknown key "fil": the keys are level, file, max_size, keep, remote, spill, ca`},
+		{name: "an unknown key", config: `{"fil":"a.log"}`, err: `log.json: unknown key "fil": the keys are level, format, level_text, source, file, max_size, keep, remote, spill, ca`},
 		{name: "capitals", config: `{"File":"a.log"}`, err: `log.json: unknown key "File"`},
 		{name: "a token in the file", config: `{"token":"secret"}`, err: `log.json: unknown key "token"`},
 		{name: "the wrong type", config: `{"file":7,"keep":"many"}`, err: "log.json: file: 7 is not a string in quotes\nkeep: \"many\" is not a whole number"},
@@ -193,6 +224,8 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		{Options{File: "a.log", Remote: "http://127.0.0.1:1/api/logs"}, "two destinations"},
 		{Options{Spill: "spill"}, "ROLLWAY_REMOTE"},
+		{Options{Format: "JSON"}, `"JSON" is no ROLLWAY_FORMAT: choose one of console, ecs, gcp, json, logfmt, slog, zap, zerolog`},
+		{Options{LevelText: "loud", Source: "line"}, "\"loud\" is no ROLLWAY_LEVEL_TEXT: choose one of lower, number, severity, syslog, upper\n\"line\" is no ROLLWAY_SOURCE: choose one of full, function, object, short"},
 		{Options{Level: "loud"}, "loud"},
 		{Options{File: filepath.Join("no", "such", "folder", "a.log")}, "no such file or directory"},
 		{Options{Remote: "https://127.0.0.1:1", CA: "production.go"}, "production.go has no certificate"},

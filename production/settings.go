@@ -18,6 +18,9 @@ type setting struct {
 
 var settings = []setting{
 	{"LEVEL", func(o *Options) any { return &o.Level }},
+	{"FORMAT", func(o *Options) any { return &o.Format }},
+	{"LEVEL_TEXT", func(o *Options) any { return &o.LevelText }},
+	{"SOURCE", func(o *Options) any { return &o.Source }},
 	{"FILE", func(o *Options) any { return &o.File }},
 	{"MAX_SIZE", func(o *Options) any { return &o.MaxSize }},
 	{"KEEP", func(o *Options) any { return &o.Keep }},

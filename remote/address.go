@@ -47,6 +47,8 @@ var schemes = map[string]scheme{
 	"loki+https":    {overHTTP, "tcp", true, lokiPush, ""},
 	"elastic+http":  {overHTTP, "tcp", false, elasticBulk, ""},
 	"elastic+https": {overHTTP, "tcp", true, elasticBulk, ""},
+	"otlp+http":     {overHTTP, "tcp", false, otlpLogs, ""},
+	"otlp+https":    {overHTTP, "tcp", true, otlpLogs, ""},
 
 	"journald": {overDatagrams, "unixgram", false, journaldEntries, "/run/systemd/journal/socket"},
 }

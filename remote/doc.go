@@ -18,6 +18,7 @@
 //	http[s]://host/path             NDJSON in POST requests
 //	loki+http[s]://host[/path]      Grafana Loki's push
 //	elastic+http[s]://host/index    _bulk of Elasticsearch and OpenSearch
+//	otlp+http[s]://host[/path]      OpenTelemetry's log records in JSON
 //	tcp://host:port                 lines over a stream
 //	tls://host:port
 //	unix:///path
@@ -36,6 +37,7 @@
 //	http             a complete 2xx came   yes           nothing
 //	loki             a complete 2xx came   rarely (1)    nothing
 //	elastic          its item has a 2xx    no            nothing
+//	otlp             a complete 2xx came   yes           nothing
 //	tcp, tls, unix   the system has it     no (2)        the peer has read it
 //	udp              the system has it     by the        nobody refused it
 //	                                       network       within 50 ms (3)
@@ -66,6 +68,9 @@
 // an Idempotency-Key header. A Write that begins with the same bytes as a failed request
 // sends these alone with the same key, so that a peer that remembers keys stores them
 // once. The latest 16 failures are remembered for two hours.
+//
+// otlp: as http, but nothing recognizes what comes twice. partialSuccess says how many
+// records were refused, and why; they count as Dropped.Refused.
 //
 // loki, elastic: the engine reports single lines. Only lines that it has no room for
 // are sent again, also if the caller had them back in between. Lines that it refuses

@@ -91,12 +91,7 @@ const elasticPath = "check the URL: its path is that of an index or a data strea
 func (f *elasticFormat) readAnswer(resp *http.Response, lines int, _ bool) (verdict, error) {
 	defer drain(resp.Body)
 	if code := resp.StatusCode; code < 200 || code >= 300 {
-		head, _ := io.ReadAll(io.LimitReader(resp.Body, maxQuote))
-		refused := refusal(resp, string(head), elasticAdvice)
-		if refusesBody(code) {
-			return verdict{whole: refused}, nil
-		}
-		return verdict{}, refused
+		return readRefusal(resp, elasticAdvice)
 	}
 	body, head, err := openAnswer(resp)
 	if err != nil {

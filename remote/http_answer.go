@@ -29,6 +29,17 @@ func refusal(resp *http.Response, body string, advice map[int]string) *statusErr
 	}
 }
 
+// readRefusal reads an answer other than 2xx, which says nothing of single lines.
+func readRefusal(resp *http.Response, advice map[int]string) (verdict, error) {
+	defer drain(resp.Body)
+	head, _ := io.ReadAll(io.LimitReader(resp.Body, maxQuote))
+	refused := refusal(resp, string(head), advice)
+	if refusesBody(resp.StatusCode) {
+		return verdict{whole: refused}, nil
+	}
+	return verdict{}, refused
+}
+
 // refusesBody reports whether the peer refuses a body for what it holds, so that a part of
 // it may be taken.
 func refusesBody(code int) bool {

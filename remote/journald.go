@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // Journald says how lines become entries of systemd's journal. The zero value
@@ -61,7 +63,7 @@ func (f *journalEncoder) appendMessage(dst, line []byte) []byte {
 	r.read(line, !f.opt.Line)
 	severity := 6
 	if r.hasLevel {
-		severity = severityOf(r.level)
+		severity = levels.Severity(r.level)
 	}
 	dst = append(dst, "PRIORITY="...)
 	dst = append(dst, '0'+byte(severity), '\n')

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,14 +32,6 @@ type Loki struct {
 	// warn, error, critical, fatal, or unknown for a line without one. "-"
 	// means none. Default "level".
 	LevelLabel string
-}
-
-// lokiURL adds Loki's path for pushes to a URL that has none.
-func lokiURL(u *url.URL) error {
-	if u.Path == "" || u.Path == "/" {
-		u.Path = "/loki/api/v1/push"
-	}
-	return nil
 }
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
@@ -46,6 +47,10 @@ func (ndjsonFormat) readAnswer(resp *http.Response, lines int, _ bool) (v verdic
 // A tally is the body of a Rollway collector's answer:
 //
 //	{"accepted":2,"rejected":[{"index":0,"line":1,"reason":"json","detail":"not JSON"}],"rejected_total":1}
+//
+// or of a receiver of OTLP:
+//
+//	{"partialSuccess":{"rejectedLogRecords":"1","errorMessage":"too old"}}
 type tally struct {
 	counted   bool   // accepted was given
 	accepted  uint64 // events
@@ -90,6 +95,9 @@ func parseTally(r io.Reader) (t tally, err error) {
 	if err != nil {
 		return tally{}, err
 	}
+	if t.rejected == 0 {
+		t.first = "" // a warning
+	}
 	return t, nil
 }
 
@@ -101,6 +109,21 @@ func (t *tally) parse(a *jsonwalk.Stream) error {
 			t.accepted, t.counted, err = a.Uint()
 		case "rejected":
 			err = t.parseRejected(a)
+		case "partialSuccess":
+			if c, _ := a.Peek(); c == '{' {
+				return t.parse(a)
+			}
+			err = a.Skip()
+		case "rejectedLogRecords": // a number of 64 bits, which JSON of protocol buffers has as a text
+			if c, _ := a.Peek(); c != '"' {
+				t.rejected, _, err = a.Uint()
+				return err
+			}
+			var digits string
+			digits, err = a.Text()
+			t.rejected, _ = strconv.ParseUint(digits, 10, 64)
+		case "errorMessage":
+			t.first, err = a.Text()
 		case "rejected_total":
 			total, _, err = a.Uint()
 		default:

@@ -87,6 +87,9 @@ type Options struct {
 	// Loki is for loki+http and loki+https.
 	Loki Loki
 
+	// OTLP is for otlp+http and otlp+https.
+	OTLP OTLP
+
 	// Spill makes a folder on disk the queue of lines to be sent. Default: each
 	// Write sends its lines, and what cannot be sent stays with the caller.
 	Spill Spill
@@ -195,6 +198,7 @@ func (o *Options) checkScheme(a *address) error {
 		{"MaxDatagram", o.MaxDatagram != 0, (grams || a.transport == overLocal) && a.dialect != journaldEntries, "datagrams (udp, unixgram)"},
 		{"Syslog", o.Syslog != Syslog{}, a.dialect == syslogMessages, "syslog+tcp, syslog+tls, syslog+udp and syslog+unix"},
 		{"Loki", o.Loki.Labels != nil || o.Loki.LevelLabel != "", a.dialect == lokiPush, "loki+http and loki+https"},
+		{"OTLP", o.OTLP.Resource != nil, a.dialect == otlpLogs, "otlp+http and otlp+https"},
 		{"Journald", o.Journald != Journald{}, a.dialect == journaldEntries, "journald"},
 		{"PackDatagram", o.PackDatagram != 0, grams && a.dialect == plainLines, "datagrams of lines (udp, unixgram)"},
 	} {

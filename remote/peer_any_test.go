@@ -31,6 +31,7 @@ var anyPeers = map[string]func(t *testing.T) *anyPeer{
 	"http":    anyHTTP,
 	"loki":    anyLoki,
 	"elastic": anyElastic,
+	"otlp":    anyOTLP,
 
 	"tcp":         func(t *testing.T) *anyPeer { return anyStream(t, "tcp", "octets") },
 	"tls":         func(t *testing.T) *anyPeer { return anyStream(t, "tls", "octets") },

@@ -61,7 +61,7 @@ var (
 	}
 	lokiPush = &dialect{
 		checkOptions: func(o *Options, _ *address) error { return o.Loki.setDefaults() },
-		completeURL:  lokiURL,
+		completeURL:  defaultPath("/loki/api/v1/push"),
 		http:         func(o *Options) httpFormat { return newLokiFormat(o.Loki) },
 		contentType:  "application/json",
 		growth:       2,
@@ -71,6 +71,13 @@ var (
 		http:        func(*Options) httpFormat { return new(elasticFormat) },
 		contentType: "application/x-ndjson",
 		growth:      2,
+	}
+	otlpLogs = &dialect{
+		checkOptions: func(o *Options, _ *address) error { return o.OTLP.setDefaults() },
+		completeURL:  defaultPath("/v1/logs"),
+		http:         func(o *Options) httpFormat { return newOTLPFormat(o.OTLP) },
+		contentType:  "application/json",
+		growth:       3,
 	}
 )
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,12 +12,6 @@ import (
 
 	"github.com/rollway/rollway/internal/levels"
 )
-
-// severityBounds are the first levels of slog and Rollway beyond those of the severities
-// from 7, debug, down.
-var severityBounds = []slog.Level{slog.LevelInfo, slog.LevelInfo + 2, slog.LevelWarn, slog.LevelError, levels.Panic, levels.Fatal + 1, levels.Fatal + 2}
-
-func severityOf(l slog.Level) int { return len(severityBounds) - levelIn(severityBounds, l) }
 
 // A syslogEncoder makes syslog messages.
 type syslogEncoder struct {
@@ -66,7 +59,7 @@ func (f *syslogEncoder) appendMessage(dst, line []byte) []byte {
 	r.read(line, f.opt.StructuredData != "")
 	severity := f.severity
 	if r.hasLevel {
-		severity = severityOf(r.level)
+		severity = levels.Severity(r.level)
 	}
 	dst = append(dst, '<')
 	dst = strconv.AppendInt(dst, int64(f.facility*8+severity), 10)

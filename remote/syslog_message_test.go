@@ -3,7 +3,6 @@ package remote
 import (
 	"bytes"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
@@ -87,14 +86,6 @@ func TestSyslogDefaults(t *testing.T) {
 	}
 	if got := printable(strings.Repeat("x", 99), 48); len(got) != 48 {
 		t.Errorf("printable = %q", got)
-	}
-}
-
-func TestSeverityOf(t *testing.T) {
-	for l, want := range map[slog.Level]int{-100: 7, -8: 7, -4: 7, -1: 7, 0: 6, 1: 6, 2: 5, 3: 5, 4: 4, 7: 4, 8: 3, 9: 3, 10: 2, 12: 2, 13: 1, 14: 0, 100: 0} {
-		if got := severityOf(l); got != want {
-			t.Errorf("severityOf(%d) = %d, want %d", l, got, want)
-		}
 	}
 }
 

@@ -45,7 +45,7 @@ func (t *textLine) color(color string) {
 // clock appends the record's time as the console shows it.
 func (t *textLine) clock(at time.Time) {
 	switch f := t.f; f.Clock {
-	case UnixSeconds, UnixMilli, UnixNano, RFC3339Milli:
+	case UnixSeconds, UnixMilli, UnixNano, UnixFloat, RFC3339Milli:
 		of := Format{Options: Options{Time: f.Clock, Location: f.ClockLocation}}
 		if f.Clock == RFC3339Milli {
 			t.dst = of.appendLayoutTime(t.dst, at)

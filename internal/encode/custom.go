@@ -20,7 +20,7 @@ type Line struct {
 	Level   slog.Level
 	Message string
 	Logger  string
-	Source  Source
+	Source  *Source // or nil
 	TraceID [16]byte
 	SpanID  [8]byte
 	Context context.Context // may be nil

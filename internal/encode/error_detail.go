@@ -14,11 +14,15 @@ import (
 const maxCauses = 16
 
 // appendErrorDetail appends err with its type, causes and stack.
-func appendErrorDetail(dst []byte, err error) []byte {
+func (f *Format) appendErrorDetail(dst []byte, err error) []byte {
 	left := maxCauses
 	dst = appendErrorTree(dst, err, &left)
 	if pcs := callersIn(err); len(pcs) > 0 {
-		dst = append(dst[:len(dst)-1], `,"stack":`...)
+		key := `,"stack":`
+		if f.ErrorECS {
+			key = `,"stack_trace":`
+		}
+		dst = append(dst[:len(dst)-1], key...)
 		dst = append(jsonline.AppendString(dst, FormatStack(pcs)), '}')
 	}
 	return dst

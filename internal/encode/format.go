@@ -30,6 +30,7 @@ const (
 	UnixSeconds  = "unix"
 	UnixMilli    = "unixms"
 	UnixNano     = "unixns"
+	UnixFloat    = "unixfloat" // seconds with a fraction
 )
 
 // Bytes is how a []byte is written.
@@ -50,7 +51,10 @@ type Options struct {
 	Location    *time.Location // nil: UTC
 	Unit        time.Duration  // of durations; 0 writes them as text
 	ErrorDetail bool           // errors with their types, causes and stacks
+	ErrorECS    bool           // JSON, with ErrorDetail: the field error is always an object, with a stack_trace
 	Bytes       Bytes
+	Level       uint8  // index of levelForms
+	Source      uint8  // index of Source.JSON
 	Layout      string // fields separated by spaces; "" is the Kind's default
 	MaxLine     int    // bytes
 
@@ -58,6 +62,8 @@ type Options struct {
 	Clock         string         // Console: format of the record's time
 	ClockLocation *time.Location // Console: not nil
 	Custom        LineEncoder
+
+	Replaces bool // records may have Record.Replaced
 }
 
 // DefaultMaxLine is the usual Options.MaxLine.
@@ -69,6 +75,7 @@ type Format struct {
 	Options
 	fields      []layoutField // nil: the canonical line of JSON, or Custom
 	slots       uint          // a bit for each slot that the format has
+	slotBits    keySet        // of those that attributes may fill
 	plain       bool          // errors are written as their text, and not redacted
 	byMembers   bool          // a value with members is written by these, also if it is a Stringer
 	redact      *Redactor     // of errors; nil in formats of outputs, which get redacted ones
@@ -88,9 +95,16 @@ func New(o Options) (*Format, error) {
 		o.Layout = canonicalLayout
 	case o.Kind == Console:
 		o.Layout = consoleLayout
+	case o.Kind == JSON && (o.Level != 0 || o.Replaces):
+		o.Layout = canonicalLayout
 	}
 	fields, err := parseLayout(o.Layout)
 	f := &Format{Options: o, fields: fields, slots: slotsOf(fields), plain: !o.ErrorDetail}
+	for slot, name := range slotNames {
+		if f.slots&(1<<slot) != 0 && slotNamed(name) == slot {
+			f.slotBits |= keyBit(name)
+		}
+	}
 	if f.isText() {
 		f.setTextNames()
 	} else {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"time"
 
@@ -39,7 +40,7 @@ func (f *Format) appendJSON(dst []byte, s *Scratch, logger, ctx *Scope, r *Recor
 		}
 		dst = appendLevelAndMsgKey(dst, r.Level)
 		dst = jsonline.AppendString(dst, r.Message)
-		if filled.slots == 0 && r.Source.Line == "" && !r.HasTrace && ctx == nil {
+		if filled.slots == 0 && r.Source == nil && !r.HasTrace && ctx == nil {
 			dst = append(dst, logger.head...)
 		} else {
 			for set := slotsSet(logger, ctx, r) | filled.slots; set != 0; set &= set - 1 {
@@ -72,7 +73,13 @@ func (f *Format) appendJSON(dst []byte, s *Scratch, logger, ctx *Scope, r *Recor
 // appendLayout appends the JSON line in a layout of the user's.
 func (f *Format) appendLayout(dst []byte, cache *secondCache, logger, ctx *Scope, r *Record, attrs []slog.Attr, filled filling, odd *bool) []byte {
 	dst = append(dst, '{')
-	for _, field := range f.fields {
+	for i := range f.fields {
+		field := &f.fields[i]
+		if list := f.replaced(r, field); list != nil {
+			dst = f.appendJSONAttrs(dst, list, 0, nil)
+			continue
+		}
+		mark := len(dst)
 		switch field.what {
 		case fieldTime:
 			if r.HasTime {
@@ -81,14 +88,13 @@ func (f *Format) appendLayout(dst []byte, cache *secondCache, logger, ctx *Scope
 			}
 		case fieldLevel:
 			dst = append(appendComma(dst), field.key...)
-			dst = append(dst, '"')
-			dst = levels.Append(dst, r.Level)
-			dst = append(dst, '"')
+			dst = f.appendLevel(dst, r.Level)
 		case fieldMsg:
 			dst = append(appendComma(dst), field.key...)
 			dst = jsonline.AppendString(dst, r.Message)
+		case fieldConstant:
+			dst = append(appendComma(dst), field.key...)
 		case fieldAttrs:
-			mark := len(dst)
 			if field.key != "" {
 				dst = append(appendComma(dst), field.key...)
 				dst = append(dst, '{')
@@ -105,9 +111,37 @@ func (f *Format) appendLayout(dst []byte, cache *secondCache, logger, ctx *Scope
 			} else {
 				dst = f.appendSlotOf(dst, field.what, field.key, logger, ctx, r)
 			}
+			if field.prefix != nil && len(dst) > mark {
+				at := mark + len(field.key) + 1 // after the quote of the text
+				if dst[mark] == ',' {
+					at++
+				}
+				dst = slices.Insert(dst, at, field.prefix...)
+			}
 		}
 	}
 	return append(dst, "}\n"...)
+}
+
+// appendLevel appends a level as a JSON value.
+func (f *Format) appendLevel(dst []byte, l slog.Level) []byte {
+	form := &levelForms[f.Level]
+	if form.number {
+		return form.append(dst, l)
+	}
+	return append(form.append(append(dst, '"'), l), '"')
+}
+
+// levelForms are in the order of rollway.LevelFormat.
+var levelForms = [...]struct {
+	append func([]byte, slog.Level) []byte
+	number bool
+}{
+	{append: levels.Append},
+	{append: levels.AppendLower},
+	{func(dst []byte, l slog.Level) []byte { return strconv.AppendInt(dst, int64(l), 10) }, true},
+	{func(dst []byte, l slog.Level) []byte { return strconv.AppendInt(dst, int64(levels.Severity(l)), 10) }, true},
+	{append: func(dst []byte, l slog.Level) []byte { return append(dst, levels.SeverityNames[levels.Severity(l)]...) }},
 }
 
 // appendTime appends the record's time as a JSON value.
@@ -144,7 +178,7 @@ func slotsSet(logger, ctx *Scope, r *Record) uint {
 	if ctx != nil {
 		set |= ctx.set
 	}
-	if r.Source.Line != "" {
+	if r.Source != nil {
 		set |= 1 << slotSource
 	}
 	if r.HasTrace {
@@ -161,7 +195,16 @@ func (f *Format) appendFilled(dst []byte, slot int, key string, attrs []slog.Att
 	if f.plain && viewOf(v).isPlainError() { // like appendJSONValue, without a copy of v
 		return jsonline.AppendString(dst, viewOf(v).any().(error).Error())
 	}
-	return f.appendJSONValue(dst, *v, 0)
+	return f.appendSlotValue(dst, slot, *v)
+}
+
+// appendSlotValue appends the value of an attribute that fills slot.
+func (f *Format) appendSlotValue(dst []byte, slot int, v slog.Value) []byte {
+	if slot == slotError && f.ErrorECS && v.Kind() != slog.KindAny {
+		dst = jsonline.AppendString(append(dst, `{"message":`...), v.String())
+		return append(dst, '}')
+	}
+	return f.appendJSONValue(dst, v, 0)
 }
 
 // appendSlotOf appends a slot that no attribute of the call fills, if it is set. The
@@ -173,11 +216,8 @@ func (f *Format) appendSlotOf(dst []byte, slot int, key string, logger, ctx *Sco
 		value = ctx.slots[slot]
 	}
 	switch {
-	case slot == slotSource && r.Source.Line != "":
-		dst = append(appendComma(dst), key...)
-		dst = append(dst, '"')
-		dst = append(dst, r.Source.Line...)
-		return append(dst, '"')
+	case slot == slotSource && r.Source != nil:
+		return append(append(appendComma(dst), key...), r.Source.JSON[f.Source]...)
 	case slot == slotTraceID && r.HasTrace:
 		return appendHex(append(appendComma(dst), key...), r.TraceID[:])
 	case slot == slotSpanID && r.HasTrace:

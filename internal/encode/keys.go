@@ -65,7 +65,7 @@ func (f *Format) scan(logger, ctx *Scope, r *Record, attrs []slog.Attr) (filled 
 		bit := keyBit(key)
 		hit |= seen & bit
 		seen |= bit
-		if bit&slotBits != 0 {
+		if bit&f.slotBits != 0 {
 			named |= 1 << (i & 63)
 		}
 	}
@@ -107,9 +107,6 @@ func (f *Format) slotsAt(attrs []slog.Attr, named uint64) (filled filling, uncle
 	}
 	return filled, unclear
 }
-
-// slotBits are the bits of the slots that attributes may fill.
-var slotBits = keyBit("service") | keyBit("trace_id") | keyBit("span_id") | keyBit("error")
 
 // repeated reports whether a key may appear twice among the members of a group, or
 // among the attributes of a call and those of the Logger and the context beside them.

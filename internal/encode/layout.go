@@ -10,9 +10,11 @@ import (
 
 // layoutField is one field of a line.
 type layoutField struct {
-	what    int    // slotService to slotError, or one of the fields below
-	key     string // JSON: `"name":`; "" for attributes at the top
+	what    int    // slotService to slotStack, or one of the fields below
+	key     string // JSON: `"name":`; "" for attributes at the top; a constant with its value
 	name    string // unquoted
+	prefix  []byte // of an id in JSON, escaped
+	value   string // of a constant
 	renamed bool   // by a colon
 	beside  string // key of an attribute with that name
 }
@@ -23,11 +25,13 @@ const (
 	fieldLevel
 	fieldMsg
 	fieldAttrs
+	fieldConstant
+	numFields
 )
 
 var fieldNames = map[string]int{
 	"time": fieldTime, "level": fieldLevel, "msg": fieldMsg, "service": slotService, "logger": slotLogger, "source": slotSource,
-	"trace_id": slotTraceID, "span_id": slotSpanID, "error": slotError, "attrs": fieldAttrs,
+	"trace_id": slotTraceID, "span_id": slotSpanID, "error": slotError, "stack": slotStack, "attrs": fieldAttrs,
 }
 
 // The default layouts of the text formats.
@@ -44,9 +48,17 @@ func parseLayout(layout string) ([]layoutField, error) {
 	for _, f := range strings.Fields(layout) {
 		field, name, renamed := strings.Cut(f, ":")
 		what, ok := fieldNames[field]
+		name, value, given := strings.Cut(name, "=")
+		if constant, text, is := strings.Cut(f, "="); is && !renamed {
+			field, name, value, given = constant, constant, text, true
+			what, ok, renamed = fieldConstant, constant != "", true
+		}
 		switch {
 		case !ok:
-			errs = append(errs, fmt.Errorf("field %q of Layout is not one of time, level, msg, service, logger, source, trace_id, span_id, error, attrs", field))
+			errs = append(errs, fmt.Errorf("field %q of Layout is not one of time, level, msg, service, logger, source, trace_id, span_id, error, stack, attrs, nor a constant as version=8", field))
+			continue
+		case given && what != slotTraceID && what != slotSpanID && what != fieldConstant:
+			errs = append(errs, fmt.Errorf("field %q of Layout has a =: only trace_id and span_id take a prefix", field))
 			continue
 		case seen[field]:
 			errs = append(errs, fmt.Errorf("field %q appears twice in Layout", field))
@@ -62,11 +74,17 @@ func parseLayout(layout string) ([]layoutField, error) {
 			continue
 		}
 		seen[field], names[name] = true, true
-		key := ""
+		part := layoutField{what: what, name: name, renamed: renamed, beside: "attrs." + name}
 		if name != "" {
-			key = string(jsonline.AppendString(nil, name)) + ":"
+			part.key = string(jsonline.AppendString(nil, name)) + ":"
 		}
-		fields = append(fields, layoutField{what, key, name, renamed, "attrs." + name})
+		switch {
+		case what == fieldConstant:
+			part.key, part.value = string(jsonline.AppendString([]byte(part.key), value)), value
+		case given:
+			part.prefix = jsonline.AppendEscaped(nil, value)
+		}
+		fields = append(fields, part)
 	}
 	return fields, errors.Join(errs...)
 }
@@ -74,7 +92,7 @@ func parseLayout(layout string) ([]layoutField, error) {
 // slotsOf returns a bit for each slot among fields; for the canonical line all.
 func slotsOf(fields []layoutField) (set uint) {
 	if fields == nil {
-		return 1<<numSlots - 1
+		return 1<<slotStack - 1
 	}
 	for _, f := range fields {
 		if f.what < numSlots {

@@ -35,6 +35,9 @@ func (f *Format) shorten(dst []byte, start int, s *Scratch, logger, ctx *Scope, 
 	if bareCtx != nil {
 		c.dropSlots(bareCtx)
 	}
+	if r.Replaced != nil {
+		short.Replaced = r.Replaced.bounded(&c)
+	}
 	slots := len(c.names)
 	for less := 0; less < f.MaxLine; { // a Custom format may write more than estimated
 		room := f.MaxLine/2 - less/2 // of the message

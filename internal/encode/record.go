@@ -3,8 +3,12 @@ package encode
 import (
 	"context"
 	"log/slog"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/rollway/rollway/internal/jsonline"
 )
 
 // Record is one log call, without its attributes.
@@ -14,7 +18,7 @@ type Record struct {
 	HasTime bool  // false: a slog.Record without a time
 	Level   slog.Level
 	Message string
-	Source  Source // of the call, or zero
+	Source  *Source // of the call, or nil
 
 	Outer   []slog.Attr     // attributes outside of the Logger's groups
 	Context context.Context // of the call, for Options.Custom
@@ -23,13 +27,39 @@ type Record struct {
 	TraceID  [16]byte
 	SpanID   [8]byte
 
+	Replaced *Replaced // with Options.Replaces: other keys and values of fields
+
 	unique bool // the attributes are complete, and each key is there once
 }
 
 // Source is where a call is.
 type Source struct {
-	Line     string // folder/file.go:line, escaped for a JSON string
-	Function string
+	slog.Source
+	JSON [5]string // in the order of rollway.SourceFormat
+}
+
+// NewSource returns a Source in all its forms.
+func NewSource(s slog.Source) *Source {
+	file, function := string(jsonline.AppendEscaped(nil, s.File)), string(jsonline.AppendEscaped(nil, s.Function))
+	line, short := strconv.Itoa(s.Line), file
+	if i := strings.LastIndexByte(file, '/'); i >= 0 {
+		short = file[strings.LastIndexByte(file[:i], '/')+1:]
+	}
+	return &Source{s, [...]string{
+		`"` + short + ":" + line + `"`,
+		`"` + file + ":" + line + `"`,
+		`"` + function + `"`,
+		`{"file":"` + file + `","line":` + line + `,"function":"` + function + `"}`,
+		`{"file.name":"` + file + `","file.line":` + line + `,"function":"` + function + `"}`,
+	}}
+}
+
+// Text returns s in one of its forms, as a text between quotes; an object as the path.
+func (s *Source) Text(form uint8) string {
+	if text := s.JSON[form]; text[0] == '"' {
+		return text[1 : len(text)-1]
+	}
+	return s.Text(1)
 }
 
 // SetUnix sets the time from nanoseconds since 1970, which are not negative.

@@ -53,11 +53,12 @@ const (
 	slotTraceID
 	slotSpanID
 	slotError
+	slotStack // not in the canonical line, where it is an attribute
 	numSlots
 	noSlot = -1
 )
 
-var slotNames = [numSlots]string{"service", "logger", "source", "trace_id", "span_id", "error"}
+var slotNames = [numSlots]string{"service", "logger", "source", "trace_id", "span_id", "error", "stack"}
 
 var slotKeys = [numSlots]string{
 	slotService: `"service":`,
@@ -66,6 +67,7 @@ var slotKeys = [numSlots]string{
 	slotTraceID: `"trace_id":`,
 	slotSpanID:  `"span_id":`,
 	slotError:   `"error":`,
+	slotStack:   `"stack":`,
 }
 
 // slotNamed returns the slot of that name which attributes may fill, or noSlot.
@@ -79,6 +81,8 @@ func slotNamed(key string) int {
 		return slotSpanID
 	case "error":
 		return slotError
+	case "stack":
+		return slotStack
 	}
 	return noSlot
 }
@@ -188,7 +192,7 @@ func (sc *Scope) fillSlots(f *Format, attrs []slog.Attr) {
 			t.end()
 			s.free()
 		} else {
-			sc.slots[slot] = string(f.appendJSONValue(nil, a.Value, 0))
+			sc.slots[slot] = string(f.appendSlotValue(nil, slot, a.Value))
 		}
 		*a = slog.Attr{}
 	}

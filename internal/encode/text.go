@@ -4,8 +4,6 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"slices"
-
-	"github.com/rollway/rollway/internal/levels"
 )
 
 // Logfmt and the console share this: fields in the order of a layout, and
@@ -72,8 +70,16 @@ func (f *Format) appendText(dst []byte, s *Scratch, logger, ctx *Scope, r *Recor
 		}
 	}
 	for i := range f.fields {
-		t.inField = f.fields[i].what != fieldAttrs
-		switch field := &f.fields[i]; field.what {
+		field := &f.fields[i]
+		t.inField = field.what != fieldAttrs
+		if list := t.f.replaced(r, field); list != nil {
+			prefix, verbatim := string(t.prefix), t.verbatim
+			t.prefix, t.verbatim = t.prefix[:0], true // a field has no prefix
+			t.attrs(list, 0, 0)
+			t.prefix, t.verbatim = append(t.prefix, prefix...), verbatim
+			continue
+		}
+		switch field.what {
 		case fieldTime:
 			if r.HasTime {
 				t.time(field, &s.second, r)
@@ -82,6 +88,9 @@ func (f *Format) appendText(dst []byte, s *Scratch, logger, ctx *Scope, r *Recor
 			t.level(field, r.Level)
 		case fieldMsg:
 			t.message(field, r.Message)
+		case fieldConstant:
+			t.name(field)
+			t.word(field.value)
 		case fieldAttrs:
 			t.allAttrs(logger, ctx, attrs, filled)
 		default:
@@ -182,13 +191,13 @@ func (t *textLine) time(field *layoutField, cache *secondCache, r *Record) {
 func (t *textLine) level(field *layoutField, l slog.Level) {
 	if !t.f.bare(field) {
 		t.name(field)
-		t.dst = levels.Append(t.dst, l)
+		t.dst = levelForms[t.f.Level].append(t.dst, l)
 		return
 	}
 	t.separate()
 	t.color(LevelColor(l))
 	start := len(t.dst)
-	t.dst = levels.Append(t.dst, l)
+	t.dst = levelForms[t.f.Level].append(t.dst, l)
 	for len(t.dst)-start < len("ERROR") {
 		t.dst = append(t.dst, ' ')
 	}
@@ -214,9 +223,9 @@ func (t *textLine) slot(field *layoutField, logger, ctx *Scope, r *Record, attrs
 		t.name(field)
 		t.slotValue(slot, *slotValue(slot, attrs, 0))
 		return
-	case slot == slotSource && r.Source.Line != "":
+	case slot == slotSource && r.Source != nil:
 		t.name(field)
-		t.word(r.Source.Line)
+		t.word(r.Source.Text(t.f.Source))
 		return
 	case slot == slotTraceID && r.HasTrace:
 		t.name(field)

@@ -79,7 +79,7 @@ func (t *textLine) requote(mark int) {
 func (t *textLine) timeValue(v time.Time) {
 	f := t.f
 	switch {
-	case f.Time == UnixSeconds, f.Time == UnixMilli, f.Time == UnixNano:
+	case f.Time == UnixSeconds, f.Time == UnixMilli, f.Time == UnixNano, f.Time == UnixFloat:
 		t.dst = f.appendTimeValue(t.dst, v)
 	case f.Time == RFC3339Nano && f.Location == nil:
 		t.dst = jsonline.AppendTime(t.dst, v)

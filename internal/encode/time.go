@@ -51,6 +51,8 @@ func (f *Format) appendTimeValue(dst []byte, t time.Time) []byte {
 		return strconv.AppendInt(dst, t.UnixMilli(), 10)
 	case UnixNano:
 		return strconv.AppendInt(dst, unixNano(t), 10)
+	case UnixFloat:
+		return jsonline.AppendFloat(dst, float64(unixNano(t))/1e9)
 	case RFC3339Nano:
 		if f.Location == nil {
 			dst = append(dst, '"')

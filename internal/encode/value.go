@@ -136,7 +136,7 @@ func (f *Format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 	}
 	if v, ok := value.(error); ok {
 		if f.ErrorDetail {
-			return appendErrorDetail(dst, v)
+			return f.appendErrorDetail(dst, v)
 		}
 		if _, ok := value.(json.Marshaler); !ok {
 			if inside = enterValue(); inside == nil {

@@ -90,6 +90,7 @@ var table = []edge{
 	{"collector/receiver", "collector/admission", "requests and connections take memory and turns"},
 	{"collector/query", "collector/admission", "queries and tails take slots and turns"},
 	{"relay", "golang.org/x/sys/unix", "splice, and waiting for a socket without a buffer"},
+	{"preset", ".", "its formats are the Logger's"},
 	{"httplog", ".", "middleware that logs requests with a Logger"},
 	{"httplog", "internal/request", "what a request's line holds"},
 	{"internal/request", ".", "attributes in a context"},

@@ -225,6 +225,31 @@ func ParseWord(text []byte) (level slog.Level, use Use) {
 // Syslog are the levels of syslog's severities, from 0, emergency, to 7, debug.
 var Syslog = [8]slog.Level{Fatal + 2, Fatal + 1, Fatal, slog.LevelError, slog.LevelWarn, slog.LevelInfo + 2, slog.LevelInfo, slog.LevelDebug}
 
+// Severity returns the severity of syslog for l.
+func Severity(l slog.Level) int {
+	for severity, lowest := range Syslog {
+		if l >= lowest || l >= Panic && lowest == Fatal {
+			return severity
+		}
+	}
+	return len(Syslog) - 1
+}
+
+// SeverityNames are the names of syslog's severities, as Google Cloud has them.
+var SeverityNames = [len(Syslog)]string{"EMERGENCY", "ALERT", "CRITICAL", "ERROR", "WARNING", "NOTICE", "INFO", "DEBUG"}
+
+// AppendLower is Append in small letters.
+func AppendLower(dst []byte, l slog.Level) []byte {
+	mark := len(dst)
+	dst = Append(dst, l)
+	for i, c := range dst[mark:] {
+		if c >= 'A' {
+			dst[mark+i] = c | 0x20
+		}
+	}
+	return dst
+}
+
 // ParseSyslog reads a severity of syslog: a name, or a number.
 func ParseSyslog(text []byte) (slog.Level, bool) {
 	if len(text) != 1 || text[0] < '0' || text[0] > '7' {

@@ -48,6 +48,22 @@ func TestParseAny(t *testing.T) {
 	}
 }
 
+func TestSeverity(t *testing.T) {
+	for l, want := range map[slog.Level]int{-100: 7, -8: 7, -4: 7, -1: 7, 0: 6, 1: 6, 2: 5, 3: 5, 4: 4, 7: 4, 8: 3, 9: 3, 10: 2, 12: 2, 13: 1, 14: 0, 100: 0} {
+		if got := Severity(l); got != want {
+			t.Errorf("Severity(%d) = %d, want %d", l, got, want)
+		}
+	}
+	for severity, name := range SeverityNames {
+		if l, ok := ParseNamed([]byte(name)); !ok || Severity(l) != severity {
+			t.Errorf("%s is level %d of severity %d, want %d", name, l, Severity(l), severity)
+		}
+	}
+	if got := string(AppendLower([]byte("A"), 5)); got != "Awarn+1" {
+		t.Errorf("WARN+1 in small letters is %s", got)
+	}
+}
+
 func TestProtocols(t *testing.T) {
 	for in, want := range map[string]slog.Level{"0": 14, "3": 8, "7": -4, "warning": 4} {
 		if got, ok := ParseSyslog([]byte(in)); !ok || got != want {

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/remote"
 )
 
 // sendOTLP emits records by OpenTelemetry's SDK for Go.
@@ -134,8 +137,48 @@ func TestCollector(t *testing.T) {
 	})
 }
 
+// TestRemoteOTLP has this project's own writer send canonical lines, which come out as
+// they went in, and through the Collector, if it is there, with what that adds.
+func TestRemoteOTLP(t *testing.T) {
+	s := Run(t, nil)
+	var lines []string
+	for i, level := range strings.Fields("TRACE DEBUG DEBUG+2 INFO INFO+2 WARN ERROR ERROR+1 PANIC FATAL FATAL+2") {
+		lines = append(lines, fmt.Sprintf(`{"time":"2026-05-28T12:40:00.12345678%dZ","level":%q,"msg":"quoted \"and\"\nmore","service":"shop","logger":"db","trace_id":"5b8efff798038103d269b633813fc60c","span_id":"eee19b7ec3c1b174","error":"EOF","attrs":{"n":%d,"ratio":0.5,"ok":true,"list":["a",2,[]],"map":{"k":{"v":null}}}}`, i%10, level, i))
+	}
+	send := func(url string) {
+		w, err := remote.Open("otlp+"+url, remote.Options{Timeout: time.Minute, Compress: remote.Gzip{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(strings.Join(lines, "\n") + "\n")); err != nil {
+			t.Error(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	send(s.URL)
+	if got := s.Lines(t); !slices.Equal(got, lines) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
+	}
+	s = Run(t, nil)
+	if !passOnFrom(t, "otlp_http: {endpoint: "+s.URL+", encoding: json}", send) {
+		return
+	}
+	for _, line := range lines {
+		if got := s.Lines(t); !slices.Contains(got, line) {
+			t.Errorf("through the Collector came\n%s\nwhich lacks\n%s", strings.Join(got, "\n"), line)
+		}
+	}
+}
+
 // passOn runs the Collector with an exporter until sent returns.
 func passOn(t testing.TB, exporter string, sent func()) bool {
+	return passOnFrom(t, exporter, func(string) { sent() })
+}
+
+// passOnFrom tells sent the Collector's URL.
+func passOnFrom(t testing.TB, exporter string, sent func(url string)) bool {
 	if *otelcol == "" {
 		return false
 	}
@@ -173,6 +216,6 @@ func passOn(t testing.TB, exporter string, sent func()) bool {
 			t.Fatal(err)
 		}
 	}
-	sent()
+	sent("http://" + ln.Addr().String())
 	return true
 }
