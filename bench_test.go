@@ -121,3 +121,20 @@ func BenchmarkLogger(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkReplaceAttr is what a function that changes nothing costs.
+func BenchmarkReplaceAttr(b *testing.B) {
+	for name, replace := range map[string]func([]string, slog.Attr) slog.Attr{"without": nil, "with": func(_ []string, a slog.Attr) slog.Attr { return a }} {
+		b.Run(name, func(b *testing.B) {
+			l, err := New(Options{Outputs: []Output{{Writer: &countingWriter{}}}, Caller: LevelOff, ReplaceAttr: replace})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				l.Info(context.Background(), dyn.msg, slog.String("customer", dyn.str), slog.Int("retry", dyn.i), slog.Float64("ratio", dyn.f),
+					slog.Bool("ok", dyn.b), slog.Duration("took", dyn.d), slog.Time("at", dyn.t))
+			}
+		})
+	}
+}

@@ -74,7 +74,8 @@ type Replaced [numFields]*slog.Attr
 
 // Fields passes the fields of r to the function.
 func (rp Replacer) Fields(r *Record) {
-	what, list := []int{fieldLevel, fieldMsg}, []slog.Attr{slog.Any("level", r.Level), slog.String("msg", r.Message)}
+	what, list := make([]int, 0, 4), make([]slog.Attr, 0, 4)
+	what, list = append(what, fieldLevel, fieldMsg), append(list, slog.Any("level", r.Level), slog.String("msg", r.Message))
 	if r.HasTime {
 		what, list = append(what, fieldTime), append(list, slog.Time("time", r.time()))
 	}
