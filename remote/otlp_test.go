@@ -67,6 +67,7 @@ func (p *otlpPeer) serve(t testing.TB, rw http.ResponseWriter, r *http.Request) 
 		for _, scope := range resource.ScopeLogs {
 			for _, record := range scope.LogRecords {
 				record["resource"], record["scope"] = plainValues(resource.Resource.Attributes), scope.Scope.Name
+				record["line"] = lineOf(record)
 				record["attributes"] = plainValues(record["attributes"].([]any))
 				if text, ok := record["body"].(map[string]any); ok {
 					record["body"] = plainValue(text)
@@ -134,23 +135,41 @@ func plainValue(v map[string]any) any {
 	return nil
 }
 
-// bytes returns the lines of the records, which had a message and numbers among attrs at most.
+// bytes returns the lines of the records.
 func (p *otlpPeer) bytes() (all []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, r := range p.records {
-		body, _ := r["body"].(string)
-		attrs, err := json.Marshal(r["attributes"])
+		all = fmt.Appendf(all, "%s\n", r["line"])
+	}
+	return all
+}
+
+// lineOf returns the line of a record. Others than those of tests would have lost more.
+func lineOf(r map[string]any) string {
+	text, _ := r["body"].(map[string]any)
+	body := text["stringValue"]
+	members := ""
+	for _, kv := range r["attributes"].([]any) {
+		kv := kv.(map[string]any)
+		v, err := json.Marshal(plainValue(kv["value"].(map[string]any)))
 		if err != nil {
 			panic(err)
 		}
-		if string(attrs) == "{}" {
-			all = fmt.Appendf(all, "%s\n", body)
-		} else {
-			all = fmt.Appendf(all, "{\"msg\":%q,\"attrs\":%s}\n", body, attrs)
-		}
+		members += fmt.Sprintf(",%q:%s", kv["key"], v)
 	}
-	return all
+	if members == "" {
+		return fmt.Sprint(body)
+	}
+	front := ""
+	if ns, ok := r["timeUnixNano"].(string); ok {
+		n, err := strconv.ParseInt(ns, 10, 64)
+		if err != nil {
+			panic(err)
+		}
+		front = time.Unix(0, n).UTC().Format(`"time":"2006-01-02T15:04:05.000000000Z",`) + fmt.Sprintf(`"level":%q,`, r["severityText"])
+	}
+	return fmt.Sprintf(`{%s"msg":%q,"attrs":{%s}}`, front, body, members[1:])
 }
 
 func anyOTLP(t *testing.T) *anyPeer {
