@@ -12,6 +12,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -239,5 +240,24 @@ func TestPriceOfReplaceAttr(t *testing.T) {
 	l := mustNew(t, Options{Outputs: []Output{{Writer: io.Discard}}, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return a }})
 	if got := mallocsPerCall(100, func() { callShapes["6"](l, context.Background()) }); got > 7 {
 		t.Errorf("%.1f allocations a call", got)
+	}
+}
+
+// TestReplaceNothing: a function that changes nothing changes no line.
+func TestReplaceNothing(t *testing.T) {
+	for _, enc := range []Encoder{JSON{}, JSON{Layout: "level:l msg source error attrs:"}, Logfmt{}, Console{}, JSON{Errors: ErrorDetail}} {
+		for shape, call := range callShapes {
+			var lines []string
+			for _, replace := range []func([]string, slog.Attr) slog.Attr{nil, func(_ []string, a slog.Attr) slog.Attr { return a }} {
+				l, b := changedLogger(t, enc, func(o *Options) { o.ReplaceAttr = replace })
+				for _, log := range []*Logger{l, l.With(slog.String("service", "s"), slog.Any("n", dynValuer)).WithGroup("g").With(slog.Int("m", 1))} {
+					call(log, ContextWith(context.Background(), slog.Int("c", 1)))
+				}
+				lines = append(lines, regexp.MustCompile(`(?m)"time":"[^"]*"|time=\S*|^\S+`).ReplaceAllString(b.String(), "TIME"))
+			}
+			if lines[0] != lines[1] {
+				t.Errorf("%T, %s: with ReplaceAttr\n%swithout\n%s", enc, shape, lines[1], lines[0])
+			}
+		}
 	}
 }

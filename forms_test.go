@@ -110,25 +110,6 @@ func changedLogger(t *testing.T, enc Encoder, change func(*Options)) (*Logger, *
 	return mustNew(t, o), &b
 }
 
-// TestReplaceNothing: a function that changes nothing changes no line.
-func TestReplaceNothing(t *testing.T) {
-	for _, enc := range []Encoder{JSON{}, JSON{Layout: "level:l msg source error attrs:"}, Logfmt{}, Console{}, JSON{Errors: ErrorDetail}} {
-		for shape, call := range callShapes {
-			var lines []string
-			for _, replace := range []func([]string, slog.Attr) slog.Attr{nil, func(_ []string, a slog.Attr) slog.Attr { return a }} {
-				l, b := changedLogger(t, enc, func(o *Options) { o.ReplaceAttr = replace })
-				for _, log := range []*Logger{l, l.With(slog.String("service", "s"), slog.Any("n", dynValuer)).WithGroup("g").With(slog.Int("m", 1))} {
-					call(log, ContextWith(context.Background(), slog.Int("c", 1)))
-				}
-				lines = append(lines, regexp.MustCompile(`(?m)"time":"[^"]*"|time=\S*|^\S+`).ReplaceAllString(b.String(), "TIME"))
-			}
-			if lines[0] != lines[1] {
-				t.Errorf("%T, %s: with ReplaceAttr\n%swithout\n%s", enc, shape, lines[1], lines[0])
-			}
-		}
-	}
-}
-
 func TestReplaceAttr(t *testing.T) {
 	var seen []string
 	replace := func(groups []string, a slog.Attr) slog.Attr {
