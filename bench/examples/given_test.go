@@ -56,6 +56,8 @@ var (
 	logger *slog.Logger
 	level  slog.LevelVar
 	a, b   slog.Handler
+
+	replace func([]string, slog.Attr) slog.Attr
 )
 
 func count() int { return 0 }
@@ -102,5 +104,5 @@ func ofLogrus() {
 var _ = []any{
 	ofZap, ofZerolog, ofSlog, ofLogrus, count, cleanUp, fmt.Sprint, http.Handle, os.Exit, httplog.Middleware, production.Open, rollwaytest.New, stdlog.New,
 	diode.NewWriter, hlog.NewHandler, test.NewNullLogger, observer.New, zaplog.New, logruslog.New,
-	ctx, log, levels, console, file, lines, extract, t, id, n, d, at, err, order, user, tags, body, raw, addr, logger, &level, a, b,
+	ctx, log, levels, console, file, lines, extract, t, id, n, d, at, err, order, user, tags, body, raw, addr, logger, &level, a, b, replace,
 }
