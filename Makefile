@@ -51,6 +51,10 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 readme: ## run the commands of README.md in a fresh clone and compare what they print
 	@$(GO) run ./scripts/dev readme
 
+.PHONY: newcomer
+newcomer: ## make a release in a clone and do what the pages in docs/start say (5 minutes)
+	@scripts/newcomer
+
 # Each program writes its raw results into docs/results, and all tables are made anew.
 BENCH = cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench
 OUT   = ../docs/results

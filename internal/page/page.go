@@ -37,7 +37,9 @@ type Program struct {
 //     before it for as many as a column takes that keeps to its right edge; a
 //     line of "…" alone matches any number of lines, and every RFC 3339 time
 //     for any other.
-//   - A block fenced as go that begins with "package main" must build.
+//   - A block fenced as go that begins with "package main" must build. The
+//     line before a fence may be <!-- file: NAME -->: the block is written to
+//     that file, in the folder where the shell is.
 func Parse(name, text string) (steps []Step, programs []Program, err error) {
 	fail := func(line int, format string, args ...any) ([]Step, []Program, error) {
 		return nil, nil, fmt.Errorf("%s:%d: "+format, append([]any{name, line}, args...)...)
@@ -61,6 +63,10 @@ func Parse(name, text string) (steps []Step, programs []Program, err error) {
 			return fail(begin, "the block that begins here does not end")
 		}
 		block := lines[begin:i]
+		if file := fileDirective.FindStringSubmatch(lines[max(begin-2, 0)]); file != nil {
+			steps = append(steps, Step{Line: begin, Section: section, Part: part, Command: "cat >" + file[1] + " <<'END OF FILE'\n" + strings.Join(block, "\n") + "\nEND OF FILE"})
+			continue
+		}
 		if language == "go" && len(block) > 0 && block[0] == "package main" {
 			programs = append(programs, Program{begin + 1, strings.Join(block, "\n") + "\n"})
 		}
@@ -102,6 +108,8 @@ func Parse(name, text string) (steps []Step, programs []Program, err error) {
 }
 
 var runDirective = regexp.MustCompile(`^<!-- run: (background|no, (.+)) -->$`)
+
+var fileDirective = regexp.MustCompile(`^<!-- file: ([a-zA-Z0-9._/-]+) -->$`)
 
 var rfc3339 = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 

@@ -32,6 +32,10 @@ func main() {}
 '''go
 log.Info("a fragment")
 '''
+<!-- file: cmd/main.go -->
+'''go
+package main
+'''
 `, "'''", "```")
 	steps, programs, err := Parse("x.md", text)
 	if err != nil {
@@ -42,6 +46,7 @@ log.Info("a fragment")
 		{Line: 4, Command: "curl -d '{\"msg\":\"hi\"}' \\\n    http://127.0.0.1", Output: "{\"accepted\":1}\n"},
 		{Line: 12, Section: "Two", Part: "b", Command: "make run", Output: "listening on …\n", Background: true},
 		{Line: 17, Section: "Two", Part: "b", Command: "go install x@latest", Skip: "not published yet"},
+		{Line: 27, Section: "Two", Part: "b", Command: "cat >cmd/main.go <<'END OF FILE'\npackage main\nEND OF FILE"},
 	}
 	if !reflect.DeepEqual(steps, want) {
 		t.Errorf("steps\n got %+v\nwant %+v", steps, want)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -21,16 +22,38 @@ const (
 	interruptTimeout  = 30 * time.Second
 )
 
-// readme does what README.md tells a newcomer to do, in an empty folder and in the
-// order of the page, and compares what is printed with what the page shows. A git
-// clone of the homepage gets this checkout's last commit. See page.Parse for the
-// convention.
-func readme([]string) error {
-	text, err := os.ReadFile("README.md")
+// readme does what README.md, or the pages named, tell a newcomer to do, each in an empty
+// folder and in the order of the page, and compares what is printed with what the page shows.
+// A git clone of the homepage gets this checkout's last commit. -o writes what was typed, what
+// was printed and how long each step took. See page.Parse for the convention.
+func readme(args []string) error {
+	flags := flag.NewFlagSet("readme", flag.ExitOnError)
+	to := flags.String("o", "", "write the transcript to this file")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	pages := flags.Args()
+	if len(pages) == 0 {
+		pages = []string{"README.md"}
+	}
+	var transcript strings.Builder
+	var errs []error
+	for _, name := range pages {
+		errs = append(errs, follow(name, &transcript))
+	}
+	if *to != "" {
+		errs = append(errs, os.WriteFile(*to, []byte(transcript.String()), 0o644))
+	}
+	return errors.Join(errs...)
+}
+
+// follow does what a page says.
+func follow(name string, transcript *strings.Builder) error {
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	steps, programs, err := page.Parse("README.md", string(text))
+	steps, programs, err := page.Parse(name, string(text))
 	if err != nil {
 		return err
 	}
@@ -39,39 +62,60 @@ func readme([]string) error {
 		return err
 	}
 	defer s.close()
+	begin := time.Now()
+	fmt.Fprintf(transcript, "%s\n%s\n\n", name, strings.Repeat("=", len(name)))
 	var passed, failed, skipped int
-	count := func(line int, what string, err error) {
+	count := func(line int, what string, began time.Time, err error) {
+		what, _, _ = strings.Cut(what, "\n")
 		if err != nil {
 			failed++
-			fmt.Printf("FAIL  README.md:%d %s\n      %v\n", line, what, err)
+			fmt.Printf("FAIL  %s:%d %s\n      %v\n", name, line, what, err)
 			return
 		}
 		passed++
-		fmt.Printf("ok    README.md:%d %s\n", line, what)
+		fmt.Printf("ok    %s:%d %s (%.1f s)\n", name, line, what, time.Since(began).Seconds())
 	}
 	for _, st := range steps {
+		began := time.Now()
 		switch {
 		case failed > 0: // later steps build on earlier ones
 		case st.Skip != "":
 			skipped++
-			fmt.Printf("SKIP  README.md:%d %s: %s\n", st.Line, st.Command, st.Skip)
+			fmt.Printf("SKIP  %s:%d %s: %s\n", name, st.Line, st.Command, st.Skip)
 		default:
-			count(st.Line, st.Command, s.run(st))
+			count(st.Line, st.Command, began, s.run(st))
+			fmt.Fprintf(transcript, "$ %s\n%s[%.1f s]\n\n", st.Command, s.plain(s.printed(st)), time.Since(began).Seconds())
 		}
 	}
 	if failed == 0 {
 		for _, j := range s.jobs {
-			count(j.Line, j.Command+" (stopped with Ctrl-C)", s.interrupt(j))
+			count(j.Line, j.Command+" (stopped with Ctrl-C)", time.Now(), s.interrupt(j))
 		}
 		for _, p := range programs {
-			count(p.Line, "go program", s.build(p))
+			count(p.Line, "go program", time.Now(), s.build(p))
 		}
 	}
 	fmt.Printf("\n%d passed, %d failed, %d skipped\n", passed, failed, skipped)
+	fmt.Fprintf(transcript, "%s: %d steps in %.0f s\n\n\n", name, passed, time.Since(begin).Seconds())
 	if failed > 0 || passed == 0 {
-		return errors.New("README.md does not do what it says")
+		return errors.New(name + " does not do what it says")
 	}
 	return nil
+}
+
+// printed returns what a step has printed so far.
+func (s *session) printed(st page.Step) string {
+	text, _ := os.ReadFile(s.outputOf(st)) // none yet
+	return string(text)
+}
+
+func (s *session) outputOf(st page.Step) string {
+	return filepath.Join(s.base, fmt.Sprint("line", st.Line))
+}
+
+// plain returns text without the names of this session's folders.
+func (s *session) plain(text string) string {
+	return strings.NewReplacer(filepath.Join(s.base, "empty"), "~", filepath.Join(s.base, "home"), "~", s.base, "~").Replace(text)
 }
 
 // session is one newcomer's shell.
@@ -181,11 +225,8 @@ func (s *session) close() {
 }
 
 func (s *session) run(st page.Step) error {
-	file := filepath.Join(s.base, fmt.Sprint("line", st.Line))
-	printed := func() string {
-		text, _ := os.ReadFile(file) // none yet
-		return string(text)
-	}
+	file := s.outputOf(st)
+	printed := func() string { return s.printed(st) }
 	if st.Background {
 		pid, err := s.ask(foregroundTimeout, "{ exec %s\n} </dev/null >%s 2>&1 & echo $!", st.Command, file)
 		if err != nil {
@@ -197,7 +238,7 @@ func (s *session) run(st page.Step) error {
 			if err == nil && running == "yes" && time.Since(begin) < backgroundTimeout {
 				continue
 			}
-			return fmt.Errorf("running: %s, %v; %s; README shows:\n%s\nit printed:\n%s", running, err, page.Difference(st.Output, printed()), st.Output, printed())
+			return fmt.Errorf("running: %s, %v; %s; the page shows:\n%s\nit printed:\n%s", running, err, page.Difference(st.Output, printed()), st.Output, printed())
 		}
 		return nil
 	}
@@ -209,7 +250,7 @@ func (s *session) run(st page.Step) error {
 	case err != nil:
 		return fmt.Errorf("%w; it printed:\n%s", err, printed())
 	case st.Output != "" && !page.Matches(st.Output, printed(), true):
-		return fmt.Errorf("%s; README shows:\n%s\nit printed:\n%s", page.Difference(st.Output, printed()), st.Output, printed())
+		return fmt.Errorf("%s; the page shows:\n%s\nit printed:\n%s", page.Difference(st.Output, printed()), st.Output, printed())
 	}
 	return nil
 }
