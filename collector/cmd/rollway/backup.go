@@ -25,7 +25,7 @@ dead letters. It does not have the configuration and the files that it names.
 Lines are stored and deleted as usual meanwhile; what retention deletes before
 it was read is left out, from the oldest line on. FILE is read again and each
 line compared with its checksum before it takes the place of an older FILE. A
-backup that was cut off is not left. 'rollway verify FILE' checks it again later.
+backup that was cut off is not left. 'rollway verify FILE' checks it later.
 
 It takes a token with the rights to read and to operate, and without a tenant.
 

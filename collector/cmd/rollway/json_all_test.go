@@ -73,6 +73,8 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		"recover":    {slabs + " -dry-run", "batches"},
 		"init":       {"-dir " + path("etc") + " -data " + path("etc-data") + " -user " + me.Username, "written"},
 		"doctor":     {dir + " -space 1MiB -time 1s", "advice"},
+		"backup":     {"-to " + path("backup") + addr, "path"},
+		"restore":    {path("backup") + " -data " + path("restored"), "path"},
 		"plan":       {"-rate 1000 -line 256 -write-latency 1ms", "slab_count"},
 		"demo":       {"-for 100ms -rate 100", "log_call_p99_ns"},
 		"completion": {"bash", "script"},
