@@ -118,7 +118,7 @@ func (a *API) byTime(ctx context.Context, out *rows, req request, from uint64, m
 	if o.most > 0 {
 		window = uint64(max(4*o.most, 16<<10))
 	}
-	for low, high := from, out.end; low < high; window *= 4 {
+	for low, high := from, out.end; low < high; window *= 2 {
 		first, end := low, high
 		if high-low > window && o.newest {
 			first = high - window

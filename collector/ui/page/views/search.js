@@ -16,7 +16,7 @@ import { VirtualList } from '../lib/vlist.js'
 /** @typedef {import('../types.js').Line} Line */
 /** @typedef {import('../types.js').Range} Range */
 
-const first = 60, page = 300 // lines of a request
+const first = 40, page = 300 // lines of a request
 const most = 20_000 // lines that are kept
 const patience = 400 // milliseconds: what else is asked waits so long for the first lines
 
@@ -146,7 +146,7 @@ function Search(props) {
  * @returns {Line | null}
  */
 function useOpened(offset, lines) {
-  const here = lines.find((l) => String(l.offset) === offset)
+  const here = offset === undefined ? undefined : lines.find((l) => String(l.offset) === offset)
   const params = offset === undefined || here ? null : { offset, before: 0, after: 0, by: '' }
   const fetched = useLines('/api/context', params, String(params?.offset))
   return here ?? fetched.lines[0] ?? null
