@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,75 +17,15 @@ import (
 	"github.com/rollway/rollway/internal/testkit"
 )
 
-const (
-	lokiModule  = "github.com/grafana/loki/v3"
-	lokiVersion = "v3.7.8"
-)
-
-// lokiProgram returns the path of Grafana Loki. It is built from its module,
-// which takes minutes, into the user's cache only if nothing may be skipped;
-// otherwise it has to be there.
+// lokiProgram returns the path of Grafana Loki. It is built, which takes minutes, only if
+// nothing may be skipped; otherwise it has to be there.
 func lokiProgram(t *testing.T) string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	program, err := fetch.Loki(testkit.All())
 	if err != nil {
-		testkit.Missing(t, "a folder for caches: "+err.Error())
-	}
-	program := filepath.Join(cache, "rollway-test", "loki-"+lokiVersion)
-	if _, err := os.Stat(program); err != nil {
-		if !testkit.All() {
-			testkit.Missing(t, program+", which is built with REQUIRE=all")
-		}
-		buildLoki(t, program)
+		testkit.Missing(t, "Loki, which is built with REQUIRE=all: "+err.Error())
 	}
 	return program
-}
-
-// buildLoki builds Loki with the versions that its own module names, which are
-// not in force where it is a dependency. Its replacement by a folder is left
-// out: the folder is not in the module.
-func buildLoki(t *testing.T, program string) {
-	dir := t.TempDir()
-	tool := func(args ...string) []byte {
-		t.Helper()
-		var out []byte
-		err := fetch.Again(func() (err error) { // each may download modules
-			cmd := exec.Command("go", args...)
-			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0")
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			if out, err = cmd.Output(); err != nil {
-				err = fmt.Errorf("%w\n%s", err, stderr.String())
-			}
-			return err
-		})
-		if err != nil {
-			testkit.Missing(t, fmt.Sprintf("Loki, which cannot be built: go %s: %v", strings.Join(args, " "), err))
-		}
-		return out
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(tool("mod", "download", "-json", lokiModule+"@"+lokiVersion), &module); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"go.mod", "go.sum"} {
-		b, err := os.ReadFile(filepath.Join(module.Dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tool("mod", "edit", "-module=example.com/build", "-dropreplace=github.com/grafana/loki/pkg/push",
-		"-require="+lokiModule+"@"+lokiVersion)
-	part := fmt.Sprintf("%s.%d.part", program, os.Getpid())
-	// Without optimization it is built in two thirds of the time.
-	tool("build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", part, lokiModule+"/cmd/loki")
-	if err := os.Rename(part, program); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // A lokiServer is a real Loki, all of it in one process, which keeps its data

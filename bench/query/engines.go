@@ -91,36 +91,44 @@ func peakOf(p *child.Process) (int64, error) {
 const batchSize = 1 << 20
 
 func (o *own) load(file string) (Cost, int64, error) {
-	f, err := os.Open(file)
+	stop, err := clock(o.Process)
+	if err == nil {
+		err = post(file, o.url+"/api/logs")
+	}
+	if err == nil {
+		err = o.packed()
+	}
 	if err != nil {
 		return Cost{}, 0, err
+	}
+	c, err := stop()
+	return c, folderSize(o.dir(), ""), err
+}
+
+// post sends the lines of a file in requests of about batchSize.
+func post(file, url string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
 	}
 	defer f.Close()
 	in := bufio.NewReaderSize(f, batchSize)
-	stop, err := o.clock()
-	if err != nil {
-		return Cost{}, 0, err
-	}
-	body, sent := make([]byte, 0, 2*batchSize), 0
+	body := make([]byte, 0, 2*batchSize)
 	for end := false; !end; {
 		line, err := in.ReadSlice('\n')
 		if end = err == io.EOF; err != nil && !end {
-			return Cost{}, 0, err
+			return err
 		}
 		body = append(body, line...)
 		if len(body) < batchSize && !end || len(body) == 0 {
 			continue
 		}
-		if _, err := answer(http.Post(o.url+"/api/logs", "application/x-ndjson", bytes.NewReader(body))); err != nil {
-			return Cost{}, 0, err
+		if _, err := answer(http.Post(url, "application/x-ndjson", bytes.NewReader(body))); err != nil {
+			return err
 		}
-		body, sent = body[:0], sent+1
+		body = body[:0]
 	}
-	if err := o.packed(); err != nil {
-		return Cost{}, 0, err
-	}
-	c, err := stop()
-	return c, folderSize(o.dir(), ""), err
+	return nil
 }
 
 // packed waits until all segments are packed except the one that takes lines.
@@ -174,24 +182,29 @@ func failed(reason string) error {
 	return errors.New(reason)
 }
 
-// clock measures from now on.
-func (o *own) clock() (stop func() (Cost, error), err error) {
-	server, err := o.CPU()
+// clock measures a server and its client from now on.
+func clock(server *child.Process) (stop func() (Cost, error), err error) {
+	before, err := server.CPU()
 	begin, client := time.Now(), clientCPU()
 	return func() (Cost, error) {
 		wall, us := time.Since(begin), clientCPU()-client
-		now, err := o.CPU()
-		return Cost{wall.Seconds(), (now - server + us).Seconds()}, err
+		now, err := server.CPU()
+		return Cost{wall.Seconds(), (now - before + us).Seconds()}, err
 	}, err
 }
 
-func (o *own) ask(q Query) (a answered, err error) {
+func (o *own) ask(q Query) (answered, error) {
 	request, err := http.NewRequest("GET", o.url+"/api/query?"+q.Rollway.Encode(), nil)
 	if err != nil {
-		return a, err
+		return answered{}, err
 	}
 	request.Header.Set("TE", "trailers")
-	stop, err := o.clock()
+	return askHTTP(o.Process, request, q)
+}
+
+// askHTTP sends a question to a server whose answer is rows of JSON.
+func askHTTP(server *child.Process, request *http.Request, q Query) (a answered, err error) {
+	stop, err := clock(server)
 	if err != nil {
 		return a, err
 	}
@@ -215,7 +228,7 @@ func ownRows(text []byte, columns []string) (rows []string, err error) {
 			return nil, err
 		}
 		at := int64(0)
-		if written, ok := row["time"].(string); ok {
+		if written, ok := cmp.Or(row["time"], row["_time"]).(string); ok {
 			t, err := time.Parse(time.RFC3339, written)
 			if err != nil {
 				return nil, err

@@ -29,6 +29,8 @@ const (
 	Rollway    = "Rollway"
 	ClickHouse = "ClickHouse"
 	DuckDB     = "DuckDB"
+	Victoria   = "VictoriaLogs"
+	Loki       = "Loki"
 	Pipe       = "zstd -dc | rg"
 )
 
@@ -306,6 +308,20 @@ var kinds = []kind{
 	}},
 	{ClickHouse, "clickhouse", func(s Settings, folder string) (engine, error) { return s.python(ClickHouse, folder) }},
 	{DuckDB, "duckdb", func(s Settings, folder string) (engine, error) { return s.python(DuckDB, folder) }},
+	{Victoria, "victoria", func(s Settings, folder string) (engine, error) {
+		program, err := s.victoriaProgram()
+		if err != nil {
+			return nil, err
+		}
+		return startVictoria(program, folder)
+	}},
+	{Loki, "loki", func(s Settings, folder string) (engine, error) {
+		program, err := fetch.Loki(s.Fetch)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errAbsent, err)
+		}
+		return startLoki(program, folder)
+	}},
 	{Pipe, "pipe", func(_ Settings, folder string) (engine, error) { return startPipe(folder) }},
 }
 
