@@ -32,7 +32,7 @@ test: ## run the tests of every module (some 3 minutes on two cores); ARGS='-rac
 	@$(GO) run ./scripts/dev test $(ARGS)
 
 .PHONY: nightly
-nightly: ## run what takes too long for each commit (117 minutes at most) and write docs/results/nightly.txt; PARTS="engines kills" runs some parts, ARGS=-again those that have passed on this commit too
+nightly: ## run what takes too long for each commit (132 minutes at most) and write docs/results/nightly.txt; PARTS="engines kills" runs some parts, ARGS=-again those that have passed on this commit too
 	@$(GO) run ./scripts/dev nightly $(ARGS) $(PARTS)
 
 .PHONY: redteam

@@ -17,7 +17,7 @@ import (
 
 const victoriaVersion = "v1.52.2"
 
-// victoria is a VictoriaLogs of one machine, with its defaults but for the retention: the lines are
+// victoria is a VictoriaLogs of one machine, with its defaults except the retention: the lines are
 // older than a week. The services are its streams.
 type victoria struct {
 	*child.Process

@@ -37,7 +37,7 @@ const (
 	Deleted      FindingKind = "deleted meanwhile"    // by retention, while the folder was read
 	Gone         FindingKind = "removed while in use" // its name; what is stored in it may still be read
 	Foreign      FindingKind = "foreign file"         // left alone
-	Newer        FindingKind = "written by a newer version"
+	Newer        FindingKind = "written by another version"
 )
 
 // FolderKinds are the kinds of what others may have done to a folder.

@@ -206,10 +206,19 @@ func ParseHeader(b []byte, kind Kind, path string) (Header, error) {
 	switch {
 	case h.Version != Version:
 		return h, &UnsupportedError{File: path, What: fmt.Sprintf("format version %d", h.Version)}
+	case h.ofBefore():
+		return h, &UnsupportedError{File: path, What: "the layout of 0.1.0"}
 	case h.First >= MaxNumber:
 		return Header{}, ErrDamaged
 	}
 	return h, nil
+}
+
+// ofBefore reports whether the header is of a program from before v0.2.0, which had the time of creation
+// where First is, the offset of another segment where Created is, and the same version.
+func (h *Header) ofBefore() bool {
+	const time, offset = 1e18, 1e17 // the year 2001, in nanoseconds; more records than a journal gets
+	return h.Kind == JournalSegment && h.First >= time && h.Created < offset
 }
 
 // ReadHeader returns the header at the start of f. The error is as from ParseHeader,

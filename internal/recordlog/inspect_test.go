@@ -51,7 +51,7 @@ func TestInspect(t *testing.T) {
 		{"m", file(Header{Kind: Manifest, First: 3}, strings.Repeat("x", 2*ManifestEntrySize)), Manifest, 2, 3, ""},
 		{"m", flip(-1)(file(Header{Kind: Manifest}, "xx")), Manifest, 0, 0, "damaged"},
 		{"c", file(Header{Kind: JournalCursor, First: 7}, "id"), JournalCursor, 0, 7, ""},
-		{"c", file(Header{Kind: JournalCursor, First: 7, Version: 3}, "id"), JournalCursor, 0, 0, "written by a newer version, format version 3"},
+		{"c", file(Header{Kind: JournalCursor, First: 7, Version: 3}, "id"), JournalCursor, 0, 0, "written by another version, format version 3"},
 		{"c", append(make([]byte, SlotSize), file(Header{Kind: JournalCursor, First: 7}, "id")...), JournalCursor, 0, 7, ""},
 		{"q", slot, SpoolCursor, 0, 4, ""},
 		{"q", append(make([]byte, SlotSize), slot...), SpoolCursor, 0, 4, ""},

@@ -149,7 +149,7 @@ func TestScan(t *testing.T) {
 			other := bytes.ReplaceAll(b[at(1):at(2)], []byte{4, 3, 2, 1}, []byte{4, 3, 2, 9})
 			return append(append(b[:at(1):at(1)], recordlogtest.WithChecksums(other)...), b[at(2):]...)
 		}, 6, 13, "offsets 7 to 8 are not there; damaged, 78 bytes at byte 142", false},
-		{"a codec that is not known", func(b []byte) []byte { b[at(1)+60] = 7; return recordlogtest.WithChecksums(b) }, 8, 13, "written by a newer version, codec 7", true},
+		{"a codec that is not known", func(b []byte) []byte { b[at(1)+60] = 7; return recordlogtest.WithChecksums(b) }, 8, 13, "written by another version, codec 7", true},
 	} {
 		b := row.corrupt(sealed())
 		s, err := Scan(bytes.NewReader(b), "x", JournalSegment, int64(len(b)), 5, MaxNumber, nil)
@@ -347,4 +347,14 @@ func FuzzScan(f *testing.F) {
 			t.Fatalf("%+v", s)
 		}
 	})
+}
+
+// A segment of 0.1.0 has the time of its creation where a header has the first record, the segment before
+// where that has the time, and the same version.
+func TestSegmentOfBefore(t *testing.T) {
+	b := (&Header{Kind: JournalSegment, Version: Version, First: 1763913744000000000, Created: 0}).Append(nil)
+	_, err := ParseHeader(b, JournalSegment, "a.seg")
+	if newer := (*UnsupportedError)(nil); !errors.As(err, &newer) || !strings.Contains(err.Error(), "the layout of 0.1.0 is not known") {
+		t.Errorf("ParseHeader: %v", err)
+	}
 }
