@@ -131,6 +131,23 @@ func post(file, url string) error {
 	return nil
 }
 
+// settled waits until a server has used next to no CPU time for a second: what it does by itself has ended.
+func settled(server *child.Process) error {
+	const pause, idle = 100 * time.Millisecond, 5 * time.Millisecond
+	for calm := 0; calm < 10; calm++ {
+		before, err := server.CPU()
+		time.Sleep(pause)
+		after, err2 := server.CPU()
+		if err := errors.Join(err, err2); err != nil {
+			return err
+		}
+		if after-before > idle {
+			calm = 0
+		}
+	}
+	return nil
+}
+
 // packed waits until all segments are packed except the one that takes lines.
 func (o *own) packed() error {
 	for ; ; time.Sleep(20 * time.Millisecond) {

@@ -44,7 +44,7 @@ ingester_client: {grpc_client_config: {max_recv_msg_size: 1073741824, max_send_m
 frontend_worker: {grpc_client_config: {max_recv_msg_size: 1073741824, max_send_msg_size: 1073741824}}
 analytics: {reporting_enabled: false}
 limits_config: {reject_old_samples: false, ingestion_rate_mb: 1024, ingestion_burst_size_mb: 1024, per_stream_rate_limit: 1GB, per_stream_rate_limit_burst: 1GB,
-  max_entries_limit_per_query: 10000000, max_query_series: 10000000, query_timeout: 10m}
+  max_entries_limit_per_query: 10000000, max_query_series: 10000000, query_timeout: 10m, split_queries_by_interval: 24h}
 `
 
 func startLoki(program, folder string) (engine, error) {
@@ -95,6 +95,9 @@ func (l *loki) load(file string) (Cost, int64, error) {
 	}
 	if err == nil {
 		_, err = answer(http.Post(l.url+"/flush", "", nil))
+	}
+	if err == nil {
+		err = settled(l.Process) // it answers before it has flushed
 	}
 	if err != nil {
 		return Cost{}, 0, err

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -61,37 +60,27 @@ func (v *victoria) peak() (int64, error) { return peakOf(v.Process) }
 func (v *victoria) kill()                { v.Kill() }
 func (v *victoria) stop() error          { return v.Stop() }
 
-// load ends when all lines are in files and can be found.
+// load ends when all lines are in files and merges have ended.
 func (v *victoria) load(file string) (Cost, int64, error) {
 	stop, err := clock(v.Process)
 	if err == nil {
 		err = post(file, v.url+"/insert/jsonline?_stream_fields=service&_time_field=time&_msg_field=msg")
 	}
+	for inMemory := 1.0; err == nil && inMemory > 0; time.Sleep(100 * time.Millisecond) {
+		var text []byte
+		if _, err = answer(http.Get(v.url + "/internal/force_flush")); err == nil {
+			text, err = answer(http.Get(v.url + "/metrics"))
+			inMemory = metric(text, `vl_storage_rows{type="storage/inmemory"}`)
+		}
+	}
 	if err == nil {
-		_, err = answer(http.Get(v.url + "/internal/force_flush"))
+		err = settled(v.Process)
 	}
 	if err != nil {
 		return Cost{}, 0, err
 	}
 	c, err := stop()
-	return c, folderSize(v.dir(), ""), errors.Join(err, v.settled())
-}
-
-// settled waits until merges have ended: the CPU time of a tenth of a second is little.
-func (v *victoria) settled() error {
-	const pause, idle = 100 * time.Millisecond, 5 * time.Millisecond
-	for calm := 0; calm < 10; calm++ {
-		before, err := v.CPU()
-		time.Sleep(pause)
-		after, err2 := v.CPU()
-		if err := errors.Join(err, err2); err != nil {
-			return err
-		}
-		if after-before > idle {
-			calm = 0
-		}
-	}
-	return nil
+	return c, folderSize(v.dir(), ""), err
 }
 
 func (v *victoria) ask(q Query) (answered, error) {
