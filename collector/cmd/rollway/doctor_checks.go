@@ -333,7 +333,7 @@ func (p *patient) newest() (at time.Time, err error) {
 		if s, err := identify(p.cfg.Data); err != nil || s.journal == "" {
 			return at, nil
 		}
-		stop := func() {}
+		var stop func()
 		if cl, stop, err = p.call.asked("", p.cfg.Data); err != nil {
 			return at, err
 		}
