@@ -302,7 +302,7 @@ func TestCells(t *testing.T) {
 				continue
 			}
 			for cell := range strings.SplitSeq(line, " | ") {
-				if n := utf8.RuneCountInString(cell); n > 200 {
+				if n := utf8.RuneCountInString(cell); n > 240 {
 					t.Errorf("%s: a cell of %d characters: %.80s", name, n, cell)
 				}
 			}

@@ -69,9 +69,11 @@ func walkRelease(t *testing.T, browser *uitest.Browser) {
 	tab.Until(`document.querySelectorAll('.event .line-button').length >= 3`)
 	tab.Click(`.error-rows tbody tr:first-child button[title*="what led to it"]`)
 	tab.Until(`document.querySelector('#row-0.sev-error') && !document.querySelector('#row-1.sev-error')`)
+	tab.Until(`!document.querySelector('.facets.loading')`) // until then they move
 	tab.Click(".facet-value text=WARN")
 	tab.Until(`document.querySelectorAll('.row').length === 1 && document.querySelector('.row').innerText.includes('pool is smaller than its workers') && document.querySelector('.row').innerText.includes('release=2.4.1')`)
 	t.Logf("the cause is seen after %v, of a machine that does not read", time.Since(began))
+	tab.Until(`!document.querySelector('.facets.loading')`) // until then they move
 	tab.Click(".facet-value text=WARN")
 	wantQuery(t, tab, "service=payment-api")
 	tab.Key("l")

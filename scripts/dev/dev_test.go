@@ -248,7 +248,7 @@ func TestNightlyText(t *testing.T) {
 	tests := "tests    passed     1m1s of 10m0s, 2026-12-01\n  passed       1s  make this\n"
 	fuzz := "fuzz     FAILED     1m0s of 13m0s, 2026-12-01\n"
 	text := nightlyText("abc", "2 cores", map[string]string{"tests": tests, "fuzz": fuzz})
-	for _, want := range []string{"commit   abc\nmachine  2 cores\n\n" + tests, "\n" + fuzz, "\nsoak     not run\n", "\n1 passed, 1 failed, 6 not run\n"} {
+	for _, want := range []string{"commit   abc\nmachine  2 cores\n\n" + tests, "\n" + fuzz, "\nsoak     not run\n", "\n1 passed, 1 failed, 7 not run\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -101,7 +101,7 @@ func TestAddrFromTheEnvironment(t *testing.T) {
 	}))
 	defer server.Close()
 	t.Setenv(addrEnv, server.URL)
-	args := map[string]string{"export": "-to " + t.TempDir(), "send": "-retry 0"}
+	args := map[string]string{"export": "-to " + t.TempDir(), "backup": "-to " + filepath.Join(t.TempDir(), "b.tar"), "send": "-retry 0"}
 	n := 0
 	for _, cmd := range commands() {
 		flags := flag.NewFlagSet(cmd.name, flag.ContinueOnError)

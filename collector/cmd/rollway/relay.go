@@ -199,10 +199,11 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, again <
 	defer onHangup(again, r.Reload)() // also while connections drain
 	c.tellOf(f.runningEvent(listeners, metrics), f.banner(listeners, metrics, r.Stats().MaxConns))
 	said := make(chan struct{})
-	unhook := context.AfterFunc(ctx, func() {
+	stopping := func() {
 		defer close(said)
 		c.tellOf(happened("stopping"), fmt.Sprintf("stopping: open connections have %s; a second signal ends it at once\n", f.options.DrainTimeout))
-	})
+	}
+	unhook := context.AfterFunc(ctx, stopping)
 	var serving sync.WaitGroup
 	for _, l := range listeners {
 		serving.Go(func() {
@@ -212,8 +213,11 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, again <
 		})
 	}
 	serving.Wait()
-	if !unhook() {
+	switch {
+	case !unhook():
 		<-said
+	case ctx.Err() != nil: // Serve has returned before the hook began
+		stopping()
 	}
 	cause := context.Cause(ctx)
 	cancel(nil)
