@@ -48,7 +48,7 @@ func (e *env) funcs() template.FuncMap {
 		"strings": func(items ...string) []string { return items }, "floats": floats, "rows": rows, "where": where, "has": has, "first": first, "best": best, "perCPU": perCPU, "duration": duration, "pluck": pluck, "total": total, "unexpected": e.unexpected, "distinct": func(items []any, field string) []string {
 			return distinct(items, func(it any) string { return it.(map[string]any)[field].(string) })
 		}, "hasKey": func(m map[string]float64, key string) bool { _, ok := m[key]; return ok }, "find": find,
-		"join": join, "target": target, "prefix": strings.HasPrefix, "title": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
+		"join": join, "target": target, "prefix": strings.HasPrefix, "replace": strings.ReplaceAll, "title": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
 
 		// Pictures and claims.
 		"picture": e.picture, "bar": bar, "nobar": func(name string) plot.Bar { return plot.Bar{Name: name, None: true} }, "panel": panel, "bars": bars, "series": series, "lines": lines,

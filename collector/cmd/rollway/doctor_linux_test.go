@@ -97,7 +97,7 @@ func TestDoctorFinds(t *testing.T) {
 		{"folder", levelProblem, "everybody", func(t *testing.T, dir, _ string) { testkit.OK(t, os.Chmod(filepath.Join(dir, "data"), 0o777)) }},
 		{"owner", levelProblem, "is of user 65534", func(t *testing.T, dir, _ string) {
 			if os.Geteuid() != 0 {
-				t.Skip("this needs root")
+				testkit.Missing(t, "root")
 			}
 			testkit.OK(t, os.Mkdir(filepath.Join(dir, "data", "journal"), 0o700))
 			writeFile(t, filepath.Join(dir, "data", "journal", "x"), "")
