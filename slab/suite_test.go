@@ -80,7 +80,7 @@ func testLineWriter(t *testing.T, on front) {
 		"defaults":        {},
 		"small slabs":     {SlabSize: 512, Full: slab.Block, FlushInterval: time.Millisecond},
 		"tiny slabs":      {SlabSize: 64, SlabCount: 64, Full: slab.Block},
-		"large slabs":     {SlabSize: 1 << 20, SlabCount: 4, Full: slab.Drop},
+		"large slabs":     {SlabSize: 1 << 20, SlabCount: 32, Full: slab.Drop}, // room for all lines of a rule
 		"long waits":      {SlabSize: 512, MaxWait: time.Minute},
 		"written through": {WriteThrough: slog.LevelError, SlabSize: 512, Full: slab.Block},
 		"tried first":     {SlabSize: 512, Full: slab.Block},

@@ -155,6 +155,7 @@ func TestRefilledWhileWritten(t *testing.T) {
 					path := filepath.Join(dir, segmentName(0, extOpen))
 					info, err := os.Stat(path)
 					testkit.OK(t, err)
+					synctest.Wait() // the maintenance of the start
 					if c.keep < 0 {
 						c.keep += info.Size()
 					}
