@@ -118,8 +118,8 @@ func TestLines(t *testing.T) {
 		{"rules see what a field adds", "enrich: {networks: {field: src, table: {192.0.2.0/24: {src_site: lab}}}}\nrules: [{drop: {where: src_site=lab}}]", `{"src":"192.0.2.1"}`, "dropped: rule_1"},
 		{"only keeps what a field adds", "enrich: {networks: {field: src, table: {192.0.2.0/24: {src_site: lab}}}}\nrules: [{only: {key: a}}]", `{"src":"192.0.2.1","a":1}`, `,"attrs":{"a":1,"src_site":"lab"}}`},
 		{"no network", "enrich: {networks: {table: {11.0.0.0/8: {site: wide}, '::/0': {site: six}}}}", `{"a":1}`, `,"attrs":{"a":1}}`},
-		{"a fingerprint", "enrich: {fingerprint: true}", `{"msg":"user 5 not found"}`, `,"msg":"user 5 not found","attrs":{"fingerprint":"f68d9fec1689bf47"}}`},
-		{"a fingerprint beside others", "enrich: {fingerprint: true}", `{"msg":"user 77 not found","a":1}`, `,"msg":"user 77 not found","attrs":{"a":1,"fingerprint":"f68d9fec1689bf47"}}`},
+		{"a fingerprint", "enrich: {fingerprint: true}", `{"msg":"user 5 not found"}`, `,"msg":"user 5 not found","attrs":{"fingerprint":"1-e40b215b9e2559a9"}}`},
+		{"a fingerprint beside others", "enrich: {fingerprint: true}", `{"msg":"user 77 not found","a":1}`, `,"msg":"user 77 not found","attrs":{"a":1,"fingerprint":"1-e40b215b9e2559a9"}}`},
 		{"a fingerprint that is there", "enrich: {fingerprint: true}", `{"msg":"x","\u0066ingerprint":["a"]}`, `,"msg":"x","attrs":{"\u0066ingerprint":["a"]}}`},
 		{"nothing to take a fingerprint of", "enrich: {fingerprint: true}", `{"a":1}`, `,"attrs":{"a":1}}`},
 
@@ -135,7 +135,7 @@ func TestLines(t *testing.T) {
 		{"keep", "rules: [{keep: {where: 'service=a or level>=warn'}}]", `{"service":"a"}`, `,"service":"a"}`},
 		{"keep none other", "rules: [{keep: {where: 'service=a or level>=warn'}}]", `{"service":"b"}`, "dropped: rule_1"},
 		{"rules see what is added", "enrich: {networks: {table: {10.0.0.0/8: {site: lab}}}}\nrules: [{drop: {where: site=lab}}]", `{}`, "dropped: rule_1"},
-		{"drop by a fingerprint", "enrich: {fingerprint: true}\nrules: [{redact: {key: password}}, {drop: {where: fingerprint=f68d9fec1689bf47}}]", `{"msg":"user 5 not found"}`, "dropped: rule_2"},
+		{"drop by a fingerprint", "enrich: {fingerprint: true}\nrules: [{redact: {key: password}}, {drop: {where: fingerprint=1-e40b215b9e2559a9}}]", `{"msg":"user 5 not found"}`, "dropped: rule_2"},
 
 		{"remove", "rules: [{remove: {key: b}}]", `{"a":1,"b":[{"x":2}],"c":3}`, `,"attrs":{"a":1,"c":3}}`},
 		{"remove the first", "rules: [{remove: {key: a}}]", `{"a":1,"b":2}`, `,"attrs":{"b":2}}`},
@@ -183,7 +183,7 @@ func TestLines(t *testing.T) {
 		{"an empty name", "rules: [{redact: {key: b}}, {rename: {from: c, to: d}}]", `{"":{"b":1,"c":2},"_2":{"b":2},"b":3}`, `,"attrs":{"":{"b":1,"c":2},"_2":{"b":2},"b":"[REDACTED]"}}`},
 		{"rename to what has a default", "enrich: {defaults: {service: s, team: t}}\nrules: [{rename: {from: app_name, to: service}}, {rename: {from: crew, to: team}}]", `{"msg":"m","app_name":"a","crew":1}`, `,"msg":"m","service":"a","attrs":{"team":1}}`},
 		{"no rename to what has a default", "enrich: {defaults: {service: s, team: t}}\nrules: [{rename: {from: app_name, to: service}}, {rename: {from: crew, to: team}}]", `{"logger":"l"}`, `,"service":"s","logger":"l","attrs":{"team":"t"}}`},
-		{"all in a row", "enrich: {fields: {env: prod}, fingerprint: true}\nrules: [{rename: {from: u, to: user}}, {redact: {key: user}}, {remove: {key: env}}]", `{"msg":"m","u":"me"}`, `,"msg":"m","attrs":{"user":"[REDACTED]","fingerprint":"af63e04c8601f358"}}`},
+		{"all in a row", "enrich: {fields: {env: prod}, fingerprint: true}\nrules: [{rename: {from: u, to: user}}, {redact: {key: user}}, {remove: {key: env}}]", `{"msg":"m","u":"me"}`, `,"msg":"m","attrs":{"user":"[REDACTED]","fingerprint":"1-d8b424186b8d4182"}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p, err := compile(tc.config)

@@ -272,6 +272,7 @@ var table = []edge{
 	{"collector/filters", "github.com/cespare/xxhash/v2", "hashes of values"},
 	{"collector/filters", "github.com/klauspost/compress/zstd", "pages are packed"},
 	{"collector/enrich", "collector/normalize", "it works on the lines that are made there"},
+	{"collector/enrich", "collector/fingerprint", "messages of one kind have one, as errors do"},
 	{"collector/enrich", "collector/config", "what is wrong is told as it is for the configuration"},
 	{"collector/enrich", "collector/query", "rules are for the events that an expression finds"},
 	{"collector/enrich", "collector/query/pipe", "messages are read by the patterns of the pipe parse"},
