@@ -73,7 +73,8 @@ func askFields(req *request) (shape, error) {
 		return nil, err
 	}
 	calls := []pipe.Call{{Name: "count", Function: "count"}, {Name: "values", Function: "uniq", Field: &pipe.Field{Index: 1}}}
-	if err := req.explode(&pipe.Explode{Each: eachField}, calls, nameGroup, pipe.Group{Field: pipe.Field{Name: "type", Index: 2}}); err != nil {
+	groups := []pipe.Group{{Field: pipe.Field{Name: "name"}}, {Field: pipe.Field{Name: "type", Index: 2}}}
+	if err := req.count(&pipe.Explode{Each: eachField}, &pipe.Stats{Groups: groups, Calls: calls}); err != nil {
 		return nil, err
 	}
 	return func(t *table) (any, error) {
@@ -110,7 +111,7 @@ func (a *API) serveFacets(w http.ResponseWriter, r *http.Request) {
 type facet struct {
 	Field  string       `json:"field"`
 	Values []facetValue `json:"values"`
-	More   int          `json:"more,omitempty"` // other values
+	More   int64        `json:"more,omitempty"` // other values
 }
 
 type facetValue struct {
@@ -139,9 +140,13 @@ func askFacets(req *request) (shape, error) {
 		fields = append(fields, req.field(name))
 		fields[i].Name = name
 	}
-	calls := []pipe.Call{{Name: "count", Function: "count"}}
-	if err := req.explode(&pipe.Explode{Fields: fields}, calls, nameGroup, pipe.Group{Field: pipe.Field{Name: "value", Index: 1}}); err != nil {
+	if err := req.count(&pipe.Facets{Fields: fields, Most: limit}); err != nil {
 		return nil, err
+	}
+	req.query.fields = append([]field{}, req.query.read...)
+	for i, name := range names {
+		fields[i].Cells = len(req.query.fields)
+		req.query.fields = append(req.query.fields, resolve(name))
 	}
 	return func(t *table) (any, error) {
 		answer := struct {
@@ -152,36 +157,22 @@ func askFacets(req *request) (shape, error) {
 			f := facet{Field: name, Values: []facetValue{}}
 			for _, row := range t.rows {
 				if string(row[0].Text) == name {
-					f.Values = append(f.Values, facetValue{jsonOf(row[1]), intOf(row[2])})
+					f.Values, f.More = append(f.Values, facetValue{jsonOf(row[1]), intOf(row[2])}), intOf(row[3])
 				}
 			}
-			slices.SortStableFunc(f.Values, func(a, b facetValue) int { return cmp.Compare(b.Count, a.Count) })
-			f.More = max(0, len(f.Values)-limit)
-			f.Values = f.Values[:len(f.Values)-f.More]
 			answer.Facets = append(answer.Facets, f)
 		}
 		return answer, nil
 	}, nil
 }
 
-// nameGroup is for the names that pipe.Explode gives.
-var nameGroup = pipe.Group{Field: pipe.Field{Name: "name", Index: 0}}
-
-// explode adds stats over what e gives.
-func (req *request) explode(e *pipe.Explode, calls []pipe.Call, groups ...pipe.Group) error {
-	if err := req.addPipes(""); err != nil {
-		return err
+// count has stages count what is in lines.
+func (req *request) count(stages ...pipe.Stage) error {
+	err := req.addPipes("")
+	if err == nil {
+		req.pipes.Stages, req.pipes.Lines = append(req.pipes.Stages, stages...), false
 	}
-	req.pipes.Stages = append(req.pipes.Stages, e, &pipe.Stats{Groups: groups, Calls: calls})
-	req.pipes.Lines = false
-	if e.Each == nil {
-		req.query.fields = append([]field{}, req.query.read...)
-		for i, f := range e.Fields {
-			e.Fields[i].Cells = len(req.query.fields)
-			req.query.fields = append(req.query.fields, resolve(f.Name))
-		}
-	}
-	return nil
+	return err
 }
 
 // field returns the field called name of the rows of req.

@@ -1,49 +1,31 @@
 package pipe
 
-// Explode gives rows of single values, with their names and types. They are those of Fields, or
-// else those that Each gives, which calls take with JSON.
+// Explode gives rows of the single values of lines, with their names and types. Each calls take with the
+// JSON of every one.
 type Explode struct {
-	Fields []Field
-	Each   func(line []byte, take func(name, raw []byte) error) error
+	Each func(line []byte, take func(name, raw []byte) error) error
 }
 
 type explodeStep struct {
 	*Explode
-	next  step
-	names [][]byte // of Fields
-	take  func(name, raw []byte) error
-	out   Row
-	text  []byte
+	next step
+	take func(name, raw []byte) error
+	out  Row
+	text []byte
 }
 
 func (e *Explode) start(_ *Env, next step) step {
 	s := &explodeStep{Explode: e, next: next}
-	for i := range e.Fields {
-		s.names = append(s.names, []byte(e.Fields[i].Name))
-	}
 	s.take = func(name, raw []byte) error {
 		s.text = s.text[:0]
-		return s.give(name, valueOf(raw, &s.text))
+		v := valueOf(raw, &s.text)
+		s.out.Values = append(s.out.Values[:0], Value{String, name}, v, Value{String, typeOf(v)})
+		return s.next.row(&s.out)
 	}
 	return s
 }
 
-func (s *explodeStep) row(r *Row) error {
-	if s.Each != nil {
-		return s.Each(r.Line, s.take)
-	}
-	for i := range s.Fields {
-		if err := s.give(s.names[i], s.Fields[i].of(r)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *explodeStep) give(name []byte, v Value) error {
-	s.out.Values = append(s.out.Values[:0], Value{String, name}, v, Value{String, typeOf(v)})
-	return s.next.row(&s.out)
-}
+func (s *explodeStep) row(r *Row) error { return s.Each(r.Line, s.take) }
 
 func (s *explodeStep) end() error { return s.next.end() }
 

@@ -80,6 +80,14 @@ type holder interface {
 	merge(other step) error // adds what other holds, which has seen what comes next
 }
 
+// A gatherer is a holder for which the order of rows does not matter.
+type gatherer interface {
+	holder
+	rows(t *Table, rows []int32) error // is row for rows of a table
+	reset()                            // leaves nothing, and keeps memory for other rows
+	estimates(to map[string]string)    // adds the columns that have estimates, and how good these are
+}
+
 // errFull is what a step returns that wants no more rows.
 var errFull = errors.New("no more rows are wanted")
 
@@ -109,26 +117,24 @@ func (p *Pipeline) Splits() bool {
 }
 
 // Sums reports whether the order does not matter in which runs that can be merged are: the first stage
-// that holds rows is stats.
+// that holds rows is stats or facets.
 func (p *Pipeline) Sums() bool {
 	i := slices.IndexFunc(p.Stages, holds)
 	if i < 0 {
 		return false
 	}
-	_, ok := p.Stages[i].(*Stats)
-	return ok
+	_, sorts := p.Stages[i].(*Sort)
+	return !sorts
 }
 
 // Tables reports whether a run takes rows of tables as well as lines: stages look at fields alone
 // until the rows have nothing but columns.
 func (p *Pipeline) Tables() bool {
 	for _, s := range p.Stages {
-		switch s := s.(type) {
+		switch s.(type) {
 		case *Parse, *From:
 			continue
-		case *Explode:
-			return s.Each == nil
-		case *Fields, *Stats:
+		case *Fields, *Stats, *Facets:
 			return true
 		default:
 			return false
@@ -139,7 +145,7 @@ func (p *Pipeline) Tables() bool {
 
 func holds(s Stage) bool {
 	switch s.(type) {
-	case *Stats, *Sort:
+	case *Stats, *Facets, *Sort:
 		return true
 	}
 	return false
@@ -182,7 +188,7 @@ func (r *Run) Rows(t *Table, rows []int32) (more bool, err error) {
 	if r.spent != nil {
 		defer r.spend(time.Now())
 	}
-	if s, ok := r.steps[0].(*statsStep); ok {
+	if s, ok := r.steps[0].(gatherer); ok {
 		return true, s.rows(t, rows)
 	}
 	for _, row := range rows {
@@ -195,13 +201,13 @@ func (r *Run) Rows(t *Table, rows []int32) (more bool, err error) {
 }
 
 // Reset makes a run that was merged into another ready for the first line, with the memory that
-// it has. It reports whether it can: the first step that holds rows is stats.
+// it has. It reports whether it can: the first step that holds rows does not sort them.
 func (r *Run) Reset() bool {
 	for _, s := range r.steps {
 		if h, ok := s.(holder); ok {
-			stats, ok := h.(*statsStep)
+			g, ok := h.(gatherer)
 			if ok {
-				stats.reset()
+				g.reset()
 			}
 			return ok
 		}
@@ -242,11 +248,11 @@ func (r *Run) Merge(other *Run) error {
 	return nil
 }
 
-// Estimates returns the columns of stats that have estimates, and how good these are.
+// Estimates returns the columns that have estimates, and how good these are.
 func (r *Run) Estimates() map[string]string {
 	all := make(map[string]string)
 	for _, s := range r.steps {
-		if s, ok := s.(*statsStep); ok {
+		if s, ok := s.(gatherer); ok {
 			s.estimates(all)
 		}
 	}

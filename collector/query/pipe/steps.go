@@ -48,13 +48,16 @@ func StepOf(first, last int64, step time.Duration) (sec int64, ok bool) {
 }
 
 // Steps tells of each of Table.Cells the only thing that a run looks at: in which step of time a value is;
-// 0: it looks at the values. It is nil unless the pipeline begins with stats.
+// 0: it looks at the values. It is nil unless the pipeline begins with stats or facets.
 func (p *Pipeline) Steps(cells int) []time.Duration {
+	list := make([]time.Duration, cells)
 	s, ok := p.Stages[0].(*Stats)
+	if _, facets := p.Stages[0].(*Facets); facets {
+		return list
+	}
 	if !ok {
 		return nil
 	}
-	list := make([]time.Duration, cells)
 	used := make([]bool, cells)
 	use := func(f *Field, step time.Duration) {
 		if f == nil || !f.inTable() {

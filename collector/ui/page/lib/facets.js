@@ -10,6 +10,7 @@ import { Icon, IconButton, messageOf, Progress, useFigures } from './ui.js'
 
 const always = ['level', 'service'], never = new Set(['time', 'msg', 'trace_id', 'span_id', 'error.stack', 'error.message', 'error.fingerprint', 'level', 'service'])
 const most = 12 // facets without asking
+const looked = 300 // lines that tell what fields there are
 
 /**
  * The fields of lines, by how many lines have them, and how many values they have there.
@@ -19,7 +20,7 @@ const most = 12 // facets without asking
 export function fieldsIn(lines) {
   /** @type {Map<string, {count: number, values: Set<string>}>} */
   const found = new Map()
-  for (const line of lines.slice(0, 300)) {
+  for (const line of lines.slice(0, looked)) {
     for (const [name, value] of fieldsOf(line).slice(0, 500)) {
       const f = found.get(name) ?? { count: 0, values: new Set() }
       f.count++
@@ -47,7 +48,7 @@ export function worthwhile(fields) {
  * @param {boolean} props.waiting for lines @param {AbortSignal} props.signal
  */
 export function Facets({ lines, q, filter, range, chosen, columns, setQ, setChosen, toggleColumn, ready, waiting, signal }) {
-  const fields = useMemo(() => fieldsIn(lines), [lines])
+  const fields = useMemo(() => fieldsIn(lines), [lines[0], Math.min(lines.length, looked)]) // those that come later do not matter
   const names = useMemo(() => [...new Set([...chosen, ...worthwhile(fields)])].slice(0, 20), [fields, chosen.join()])
   const key = names.join()
   const { data, loading, part, error } = useFigures('/api/facets', ready ? { ...range.params, q: filter, field: key, limit: 30 } : null, [key, filter, range, ready], undefined, signal)
@@ -56,16 +57,16 @@ export function Facets({ lines, q, filter, range, chosen, columns, setQ, setChos
   return html`<nav class=${'facets' + (loading || waiting ? ' loading' : '')} aria-label="Fields">
     <${Progress} part=${part} loading=${loading} />
     ${error && html`<p class="dim">${messageOf(error)}</p>`}
-    ${facets.filter((f) => f.values.some((v) => v.value !== null)).map((f) => html`<${FacetBox} key=${f.field} facet=${f} q=${q} setQ=${setQ}
+    ${facets.filter((f) => f.values.some((v) => v.value !== null) || data.estimates?.[f.field]).map((f) => html`<${FacetBox} key=${f.field} facet=${f} estimate=${data.estimates?.[f.field]} q=${q} setQ=${setQ}
       column=${columns.includes(f.field)} toggleColumn=${toggleColumn} remove=${chosen.includes(f.field) ? () => setChosen(chosen.filter((n) => n !== f.field)) : undefined} />`)}
     <${AllFields} fields=${fields} chosen=${chosen} columns=${columns} setChosen=${setChosen} toggleColumn=${toggleColumn} />
   </nav>`
 }
 
 /**
- * @param {{facet: Facet, q: string, setQ: (q: string) => void, column: boolean, toggleColumn: (name: string) => void, remove?: () => void}} props
+ * @param {{facet: Facet, estimate?: string, q: string, setQ: (q: string) => void, column: boolean, toggleColumn: (name: string) => void, remove?: () => void}} props
  */
-function FacetBox({ facet, q, setQ, column, toggleColumn, remove }) {
+function FacetBox({ facet, estimate, q, setQ, column, toggleColumn, remove }) {
   const [more, setMore] = useState(false)
   const { field } = facet
   // Lines without the field come last: they are many, and rarely what is looked for.
@@ -87,6 +88,7 @@ function FacetBox({ facet, q, setQ, column, toggleColumn, remove }) {
         <${IconButton} icon="minus" label=${`Leave out ${head(field, 60)} ${name}`} pressed=${hasNot} onClick=${() => setQ(toggleValue(q, field, value, true))} />
       </li>`
     })}</ul>
+    ${estimate && html`<p class="dim">Too many values to keep: ${estimate}.</p>`}
     ${values.length > 6 && html`<button type="button" class="quiet more" onClick=${() => setMore(!more)}>${more ? 'Fewer' : `${values.length - 6} more${facet.more ? ` (of ${count(facet.more + values.length - 6)})` : ''}`}</button>`}
   </details>`
 }

@@ -113,6 +113,9 @@ function Search(props) {
   const facets = html`<${Facets} lines=${lines} q=${q} filter=${filter} range=${range} chosen=${chosen} columns=${columns} ready=${enough && lines.length > 0} waiting=${loading && !enough} signal=${asked.signal}
     setQ=${setQ} setChosen=${(/** @type {string[]} */ list) => setState({ facets: list.join(',') }, true)} toggleColumn=${toggleColumn} />`
   const matched = hits.data?.matched, last = lines[lines.length - 1]
+  const list = useMemo(() => html`<${VirtualList} key=${turn} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label=${`Lines, ${oldest ? 'oldest' : 'newest'} first`}
+    cursor=${cursor} onNearEnd=${onward} row=${(/** @type {number} */ i) => Row({ line: /** @type {Line} */ (lines[i]), index: i, columns, wrap, utc, selected: i === cursor, open: lines[i]?.offset === opened?.offset, onOpen: open })} />`,
+  [lines, turn, fresh, more, columns.join(), wrap, utc, oldest, cursor, opened, state]) // figures change more often
   return html`<div class=${'search' + (opened ? ' with-event' : '') + (drawer ? ' with-drawer' : '')}>
     ${facets}
     <div class="results">
@@ -128,9 +131,7 @@ function Search(props) {
         <label class="check"><input type="checkbox" checked=${wrap} onChange=${() => setState({ wrap: wrap ? '' : '1' }, true)} />Wrap</label>
       </div>
       ${error && !(error instanceof ApiError && error.column) ? html`<${Failure} error=${error} retry=${() => go({ state })} />` : null}
-      ${lines.length === 0 && !error ? html`<${Nothing} loading=${loading} hint=${hint} ...${props} />` : html`
-        <${VirtualList} key=${turn} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label=${`Lines, ${oldest ? 'oldest' : 'newest'} first`}
-          cursor=${cursor} onNearEnd=${onward} row=${(/** @type {number} */ i) => Row({ line: /** @type {Line} */ (lines[i]), index: i, columns, wrap, utc, selected: i === cursor, open: lines[i]?.offset === opened?.offset, onOpen: open })} />`}
+      ${lines.length === 0 && !error ? html`<${Nothing} loading=${loading} hint=${hint} ...${props} />` : list}
       ${!more && !error && lines.length > page && html`<div class="dim list-end">These are all lines of this time.</div>`}
       ${more && last && lines.length >= most && html`<div class="dim list-end">${count(lines.length)} lines are here. <button type="button" onClick=${() => go({ ...onwards(last, oldest), state })}>Go on after the last</button></div>`}
     </div>
