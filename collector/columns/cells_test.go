@@ -30,6 +30,37 @@ func cellLines(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
+// someRows requires the lines of random rows, and that no column of other shapes alone was read.
+func someRows(t *testing.T, r *rand.Rand, b *Block, lines []byte) {
+	t.Helper()
+	rows, needed := b.Rows(), make([]bool, len(b.columns))
+	for i := range b.columns {
+		needed[i] = b.columns[i].read
+	}
+	var want []byte
+	row, often := 0, 1+r.IntN(200)
+	for line := range bytes.Lines(lines) {
+		if r.IntN(often) == 0 {
+			rows.add(row)
+			want = append(want, line...)
+			for _, c := range b.shapes[b.rows[row]].holes {
+				needed[c] = true
+			}
+		} else {
+			want = append(want, '\n')
+		}
+		row++
+	}
+	if got, err := b.AppendRows(nil, rows, nil); err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("%v: got\n%swant\n%s", err, got, want)
+	}
+	for i, c := range b.columns {
+		if c.read != needed[i] {
+			t.Fatalf("column %d was read: %v", i, c.read)
+		}
+	}
+}
+
 // TestCells joins lines of shapes and cells, and tells values apart by their Ints, also those of other
 // blocks.
 func TestCells(t *testing.T) {
@@ -51,6 +82,7 @@ func TestCells(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		someRows(t, r, b, lines)
 		cells := make([]Cells, len(b.columns))
 		for i := range cells {
 			if err := b.Cells(i, &cells[i]); err != nil {

@@ -20,7 +20,7 @@ func (b *Block) AppendLines(dst, block []byte, size int) ([]byte, error) {
 // AppendRows appends the lines of the block that was opened, and an empty line for each line
 // that is not in rows. Without rows it appends all lines. Of each line it leaves out values
 // for whose path keep returns false, with their keys, and objects that become empty;
-// it reads no column of such values alone. Without keep it leaves out nothing. The error is
+// it reads no column of such values alone, and none that no wanted line has. Without keep it leaves out nothing. The error is
 // ErrDamaged.
 func (b *Block) AppendRows(dst []byte, rows Rows, keep func(path string) bool) ([]byte, error) {
 	const often = 1024
@@ -31,36 +31,32 @@ func (b *Block) AppendRows(dst []byte, rows Rows, keep func(path string) bool) (
 	} else if rows == nil {
 		dst = slices.Grow(dst, min(b.size, 1<<20)) // what a damaged header says may be any
 	}
-	for i := range shapes {
-		for _, h := range shapes[i].holes {
-			if !b.read(&b.columns[h]) {
-				return dst, ErrDamaged
-			}
-			b.columns[h].next = 0
-		}
+	if !b.readFor(shapes, rows) {
+		return dst, ErrDamaged
 	}
+	passed := make([]int, len(shapes)) // of each shape, lines that are not wanted and not in next yet
 	for row, of := range b.rows {
 		if row%often == often-1 {
 			b.pause()
 		}
+		if rows != nil && !rows.Has(row) {
+			passed[of]++
+			dst = append(dst, '\n')
+			continue
+		}
+		for i := 0; i < len(passed) && rows != nil; i++ {
+			b.pass(&shapes[i], &passed[i])
+		}
 		s := &shapes[of]
-		wanted := rows == nil || rows.Has(row)
 		for i, h := range s.holes {
 			c := &b.columns[h]
-			if c.next == c.n {
+			if c.next >= c.n {
 				return dst[:start], ErrDamaged
 			}
-			if wanted {
-				dst = c.append(append(dst, s.pieces[i]...), c.next)
-			}
+			dst = c.append(append(dst, s.pieces[i]...), c.next)
 			c.next++
 		}
-		if wanted {
-			dst = append(dst, s.pieces[len(s.holes)]...)
-		} else {
-			dst = append(dst, '\n')
-		}
-		if len(dst)-start > b.size {
+		if dst = append(dst, s.pieces[len(s.holes)]...); b.bad || len(dst)-start > b.size {
 			return dst[:start], ErrDamaged
 		}
 	}
@@ -68,6 +64,38 @@ func (b *Block) AppendRows(dst []byte, rows Rows, keep func(path string) bool) (
 		return dst[:start], ErrDamaged
 	}
 	return dst, nil
+}
+
+// readFor reads the columns that the rows need, or all rows if there are none, and goes to their
+// first values; false: they are damaged.
+func (b *Block) readFor(shapes []shape, rows Rows) bool {
+	done := make([]bool, len(shapes))
+	for row, of := range b.rows {
+		if done[of] || rows != nil && !rows.Has(row) {
+			continue
+		}
+		done[of] = true
+		for _, h := range shapes[of].holes {
+			if !b.read(&b.columns[h]) {
+				return false
+			}
+		}
+	}
+	for i := range b.columns {
+		b.columns[i].next = 0
+	}
+	return true
+}
+
+// pass goes past the values of n lines of a shape, and clears n.
+func (b *Block) pass(s *shape, n *int) {
+	if *n == 0 {
+		return
+	}
+	for _, h := range s.holes {
+		b.columns[h].next += *n
+	}
+	*n = 0
 }
 
 // narrow returns the shapes of the block with the holes alone that keep wants.
