@@ -45,7 +45,9 @@ type JSON struct {
 	//
 	// There is also the field stack, for the attribute of that name. version=8 writes
 	// "version":"8". trace_id:trace=t/ puts t/ before the id in JSON, and likewise for
-	// span_id. Package preset has the layouts of other libraries and of clouds.
+	// span_id. service:context{service} writes "context":{"service":"…"}, and likewise for
+	// other fields than time, level, msg and attrs. Package preset has the layouts of other
+	// libraries and of clouds.
 	//
 	// Default: time level msg service logger source trace_id span_id error attrs.
 	Layout string

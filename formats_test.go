@@ -54,13 +54,15 @@ func TestJSONOptions(t *testing.T) {
 }
 
 func TestLayoutSlots(t *testing.T) {
-	l, b := newTestLogger(t, JSON{Layout: "error:err service:app logger:name msg attrs:"})
+	l, b := newTestLogger(t, JSON{Layout: "error:err service:app{is} logger:name msg attrs:"})
 	l.Named("n").With(slog.String("service", "s"), slog.Int("w", 1)).WithGroup("g").Info(t.Context(), "m")
 	l.Named("n").Info(t.Context(), "m", slog.Any("error", io.EOF), slog.Int("a", 1))
 	l.Info(t.Context(), "m", slog.Group("g"))
-	want := `{"app":"s","name":"n","msg":"m","w":1}
+	l.Info(t.Context(), "m", slog.String("service", "{"), slog.Int("app", 1))
+	want := `{"app":{"is":"s"},"name":"n","msg":"m","w":1}
 {"err":"EOF","name":"n","msg":"m","a":1}
 {"msg":"m"}
+{"app":{"is":"{"},"msg":"m","attrs.app":1}
 `
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
@@ -115,11 +117,11 @@ func TestTimesOutOfRange(t *testing.T) {
 }
 
 func TestLayoutErrors(t *testing.T) {
-	_, err := New(Options{Outputs: []Output{{Writer: io.Discard, Encoder: JSON{Layout: "tim level level msg:"}}}})
+	_, err := New(Options{Outputs: []Output{{Writer: io.Discard, Encoder: JSON{Layout: "tim level level msg: service:a{b time:a{b}"}}}})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"Outputs[0].Encoder", `field "tim" of Layout is not one of`, `"level" appears twice`, `"msg" of Layout has no name`} {
+	for _, want := range []string{"Outputs[0].Encoder", `field "tim" of Layout is not one of`, `"level" appears twice`, `"msg" of Layout has no name`, `"service" of Layout has a {`, `"time" of Layout has a {`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}

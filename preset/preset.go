@@ -22,15 +22,16 @@ func ECS() rollway.JSON {
 	}
 }
 
-// GCP is what Google Cloud Logging reads from standard output and files. project is the
-// id of the project whose traces the ids belong to; without one they are not links.
+// GCP is what Google Cloud Logging reads from standard output and files, with the service
+// where Error Reporting looks for it. project is the id of the project whose traces the ids
+// belong to; without one they are not links.
 func GCP(project string) rollway.JSON {
 	trace := "logging.googleapis.com/trace"
 	if project != "" {
 		trace += "=projects/" + project + "/traces/"
 	}
 	return rollway.JSON{
-		Layout: "level:severity time msg:message service logger source:logging.googleapis.com/sourceLocation trace_id:" + trace +
+		Layout: "level:severity time msg:message service:serviceContext{service} logger source:logging.googleapis.com/sourceLocation trace_id:" + trace +
 			" span_id:logging.googleapis.com/spanId error stack:stack_trace attrs:",
 		Level: rollway.LevelSeverity, Source: rollway.SourceObject,
 	}

@@ -42,7 +42,8 @@ func (deep) Callers() []uintptr { return []uintptr{reflect.ValueOf(TestFields).P
 
 // TestFields holds the presets to the names that are published:
 // https://www.elastic.co/docs/reference/ecs and the specification of ecs-logging;
-// https://cloud.google.com/logging/docs/structured-logging and LogEntry.
+// https://cloud.google.com/logging/docs/structured-logging and LogEntry, and ServiceContext of
+// https://cloud.google.com/error-reporting/docs/formatting-error-messages.
 func TestFields(t *testing.T) {
 	const trace, span = "5b000000000000000000000000000000", "ee00000000000000"
 	here := map[string]any{}
@@ -57,7 +58,7 @@ func TestFields(t *testing.T) {
 			"error": map[string]any{"type": "preset.deep", "message": "EOF", "causes": nil, "stack_trace": nil},
 		}},
 		{"gcp", GCP("shop-1"), map[string]any{
-			"time": "2026-05-28T12:40:00.123456789Z", "severity": "WARNING", "message": "slow", "service": "shop", "logger": "db",
+			"time": "2026-05-28T12:40:00.123456789Z", "severity": "WARNING", "message": "slow", "serviceContext": map[string]any{"service": "shop"}, "logger": "db",
 			"logging.googleapis.com/sourceLocation": here, "logging.googleapis.com/trace": "projects/shop-1/traces/" + trace, "logging.googleapis.com/spanId": span,
 			"event.action": "pay", "attrs.message": "mine", "error": "EOF", "stack_trace": "main.go:1",
 		}},

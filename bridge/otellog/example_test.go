@@ -35,11 +35,11 @@ func (printer) Export(_ context.Context, records []sdklog.Record) error {
 func (printer) Shutdown(context.Context) error   { return nil }
 func (printer) ForceFlush(context.Context) error { return nil }
 
-func ExampleNewWriter() {
+func ExampleNewOutput() {
 	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewSimpleProcessor(printer{})))
 	defer provider.Shutdown(context.Background())
 	l, err := rollway.New(rollway.Options{
-		Outputs: []rollway.Output{{Writer: otellog.NewWriter(provider, otellog.Options{})}},
+		Outputs: []rollway.Output{otellog.NewOutput(provider, otellog.Options{})},
 		Trace:   otellog.Trace,
 		Caller:  rollway.LevelOff,
 	})
@@ -51,8 +51,9 @@ func ExampleNewWriter() {
 	l.Named("billing").Error(ctx, "not charged", slog.String("customer", "cus_123"), slog.Any("error", context.DeadlineExceeded))
 	// Output:
 	// billing ERROR not charged 01000000000000000000000000000000
-	//   exception.message context deadline exceeded
 	//   customer cus_123
+	//   exception.message context deadline exceeded
+	//   exception.type context.deadlineExceededError
 }
 
 func ExampleNewProvider() {

@@ -2,11 +2,12 @@
 //
 //   - [NewOutput] is an output of a rollway Logger: every record becomes one of
 //     OpenTelemetry, with its values' types and the span of the context.
-//   - [NewWriter] does that to JSON lines, also those that went through a slab.Writer
-//     or a file first. It only has what is in the line.
 //   - [NewProvider] is a log.LoggerProvider of OpenTelemetry whose records a rollway
 //     Logger writes: for libraries that log through that.
 //   - [Trace] is the function for rollway.Options.Trace.
+//
+// Lines that go through a slab.Writer, or wait on disk while the peer is away, need no SDK:
+// package remote sends them to otlp+https://host.
 //
 // The providers belong to the user, who configures and shuts them down. Their errors
 // go to otel.Handle. If that leads back to the Logger of the line in question, the
@@ -18,7 +19,6 @@
 package otellog
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 
@@ -29,17 +29,13 @@ import (
 	"github.com/rollway/rollway/internal/levels"
 )
 
-// Options configures [NewOutput] and [NewWriter].
+// Options configures [NewOutput].
 type Options struct {
 	// Name is that of the instrumentation scope. Default: rollway.
 	Name string
 
 	// Version is that of the instrumentation scope. Default: none.
 	Version string
-}
-
-func (o Options) logger(p log.LoggerProvider, name string) log.Logger {
-	return p.Logger(cmp.Or(name, o.Name, "rollway"), log.WithInstrumentationVersion(o.Version))
 }
 
 // Trace returns the ids of the span in ctx, for rollway.Options.Trace.

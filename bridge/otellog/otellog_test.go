@@ -115,14 +115,12 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestSeverities: through the output, the writer and back through the
-// provider every level stays what it is.
+// TestSeverities: every level stays what it is.
 func TestSeverities(t *testing.T) {
 	p, e := newProvider(t)
 	all := otellog.NewOutput(p, otellog.Options{})
 	all.Level = slog.Level(-1000)
 	o := newLogger(t, rollway.Options{Outputs: []rollway.Output{all}})
-	w := newLogger(t, rollway.Options{Outputs: []rollway.Output{{Writer: otellog.NewWriter(p, otellog.Options{}), Level: slog.Level(-1000)}}})
 	for level, want := range map[slog.Level]struct {
 		severity log.Severity
 		text     string
@@ -134,11 +132,7 @@ func TestSeverities(t *testing.T) {
 	} {
 		o.Log(t.Context(), level, "m")
 		if r := e.one(t); r.Severity() != want.severity || r.SeverityText() != want.text {
-			t.Errorf("output: %v became %v %q, want %v %q", level, r.Severity(), r.SeverityText(), want.severity, want.text)
-		}
-		w.Log(t.Context(), level, "m")
-		if r := e.one(t); r.Severity() != want.severity || r.SeverityText() != want.text {
-			t.Errorf("writer: %v became %v %q, want %v %q", level, r.Severity(), r.SeverityText(), want.severity, want.text)
+			t.Errorf("%v became %v %q, want %v %q", level, r.Severity(), r.SeverityText(), want.severity, want.text)
 		}
 	}
 }

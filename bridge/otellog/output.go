@@ -2,6 +2,7 @@ package otellog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,97 +39,125 @@ import (
 // it exports at once and the peer hangs, the call inside p hangs too. Other calls wait
 // for at most rollway.Options.MaxWait and then drop the record for this output.
 func NewOutput(p log.LoggerProvider, o Options) rollway.Output {
-	e := &recordWriter{w: NewWriter(p, o)}
-	return rollway.Output{Writer: e, Encoder: rollway.Custom{LineEncoder: e}}
+	w := &recordWriter{Options: o, provider: p, loggers: make(map[string]log.Logger)}
+	return rollway.Output{Writer: w, Encoder: rollway.Custom{LineEncoder: w}}
 }
 
 // recordWriter keeps what AppendLine makes of a record until Write gets its number,
 // which is all that is in the line.
 type recordWriter struct {
-	w    *Writer
-	mu   sync.Mutex
-	last uint64           // guarded by mu; number of the newest record
-	kept [1 << 10]pending // guarded by mu; by number
+	Options
+	provider log.LoggerProvider
+	mu       sync.Mutex
+	loggers  map[string]log.Logger // guarded by mu; by scope name
+	last     uint64                // guarded by mu; number of the newest record
+	kept     [1 << 10]pending      // guarded by mu; by number
 }
 
 // pending is a record that is not emitted yet. Later ones replace those of lines that
 // the Logger has dropped.
 type pending struct {
 	number uint64
-	*entry
-	ctx context.Context
+	logger string // name
+	record log.Record
+	ctx    context.Context
 }
 
+// maxScopes bounds the loggers that are kept, here and by the provider, which never
+// removes one. Records of further loggers have the name in an attribute.
+const maxScopes = 256
+
 // AppendLine keeps r and appends its number.
-func (e *recordWriter) AppendLine(dst []byte, r *rollway.Record) []byte {
-	out := new(entry)
-	out.logger = r.Logger
+func (w *recordWriter) AppendLine(dst []byte, r *rollway.Record) []byte {
+	out := pending{logger: r.Logger, ctx: r.Context()}
 	out.record.SetTimestamp(r.Time)
 	out.record.SetSeverity(severityOf(r.Level))
 	out.record.SetSeverityText(levelName(r.Level))
 	out.record.SetBody(attribute.StringValue(r.Message))
-	out.span = trace.SpanContextConfig{TraceID: r.TraceID, SpanID: r.SpanID}
-	attrs := make([]attribute.KeyValue, 0, 8)
+	attrs, span := make([]attribute.KeyValue, 0, 8), trace.SpanContextConfig{TraceID: r.TraceID, SpanID: r.SpanID}
 	for a := range r.Attrs {
-		if a.Value.Kind() != slog.KindString || !out.addNamed(a.Key, a.Value.String()) {
+		switch name := names[a.Key]; {
+		case a.Value.Kind() == slog.KindString && name != "":
+			attrs = append(attrs, name.String(a.Value.String()))
+		case a.Value.Kind() != slog.KindString || !setSpan(&span, a):
 			attrs = appendAttr(attrs, a, true)
 		}
 	}
-	out.record.AddAttributes(attrs...)
-	out.addString("source", r.Source)
-	if r.Function != "" {
-		out.record.AddAttributes(keyFunction.String(r.Function))
+	if i := strings.LastIndexByte(r.Source, ':'); i >= 0 {
+		line, _ := strconv.Atoi(r.Source[i+1:]) // a number, in every Source
+		attrs = append(attrs, keyFile.String(r.Source[:i]), keyLine.Int(line))
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.last++
-	e.kept[e.last%uint64(len(e.kept))] = pending{e.last, out, r.Context()}
-	return strconv.AppendUint(dst, e.last, 10)
+	if r.Function != "" {
+		attrs = append(attrs, keyFunction.String(r.Function))
+	}
+	out.record.AddAttributes(attrs...)
+	if sc := trace.NewSpanContext(span); !trace.SpanContextFromContext(out.ctx).IsValid() && (sc.HasTraceID() || sc.HasSpanID()) {
+		out.ctx = trace.ContextWithSpanContext(out.ctx, sc)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last++
+	out.number = w.last
+	w.kept[w.last%uint64(len(w.kept))] = out
+	return strconv.AppendUint(dst, w.last, 10)
+}
+
+// names are the attributes of texts that have a name of their own in OpenTelemetry.
+var names = map[string]attribute.Key{"service": keyService, "stack": keyStackOfCall}
+
+// setSpan sets an id of span, and reports whether a is one.
+func setSpan(span *trace.SpanContextConfig, a slog.Attr) bool {
+	err := errors.New("no id")
+	switch a.Key {
+	case "trace_id":
+		span.TraceID, err = trace.TraceIDFromHex(a.Value.String())
+	case "span_id":
+		span.SpanID, err = trace.SpanIDFromHex(a.Value.String())
+	}
+	return err == nil
 }
 
 // Write emits the record of a line.
-func (e *recordWriter) Write(p []byte) (int, error) {
+func (w *recordWriter) Write(p []byte) (int, error) {
 	number, err := strconv.ParseUint(string(bytes.TrimSpace(p)), 10, 64)
 	if err != nil { // the Logger's line about a panic in AppendLine
 		return 0, errors.New("otellog: encode: " + strings.TrimSpace(string(p)))
 	}
-	e.mu.Lock()
-	kept := &e.kept[number%uint64(len(e.kept))]
+	w.mu.Lock()
+	kept := &w.kept[number%uint64(len(w.kept))]
 	out := *kept
 	if out.number == number {
 		*kept = pending{}
 	}
-	e.mu.Unlock()
+	w.mu.Unlock()
 	if out.number != number {
-		return 0, fmt.Errorf("otellog: emit: more than %d records at a time", len(e.kept))
+		return 0, fmt.Errorf("otellog: emit: more than %d records at a time", len(w.kept))
 	}
-	e.w.loggerFor(out.entry).Emit(out.context(out.ctx), out.record)
+	w.loggerFor(&out).Emit(out.ctx, out.record)
 	return len(p), nil
 }
 
-// addNamed adds a string that has an attribute of its own in OpenTelemetry, and
-// reports whether it did.
-func (e *entry) addNamed(key, s string) bool {
-	switch key {
-	case "service", "trace_id", "span_id":
-		return e.addString(key, s)
-	case "stack":
-		e.record.AddAttributes(keyStackOfCall.String(s))
-		return true
+// loggerFor returns the logger of out's scope.
+func (w *recordWriter) loggerFor(out *pending) log.Logger {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l, ok := w.loggers[out.logger]
+	if !ok && len(w.loggers) >= maxScopes {
+		out.record.AddAttributes(attribute.String("logger", out.logger))
+		out.logger = ""
+		l, ok = w.loggers[""]
 	}
-	return false
-}
-
-// context returns ctx, with the span of the record if ctx has none.
-func (e *entry) context(ctx context.Context) context.Context {
-	if trace.SpanContextFromContext(ctx).IsValid() {
-		return ctx
+	if !ok {
+		l = w.provider.Logger(cmp.Or(out.logger, w.Name, "rollway"), log.WithInstrumentationVersion(w.Version))
+		w.loggers[out.logger] = l
 	}
-	if sc := trace.NewSpanContext(e.span); sc.HasTraceID() || sc.HasSpanID() {
-		return trace.ContextWithSpanContext(ctx, sc)
-	}
-	return ctx
+	return l
 }
 
 // Flush makes the provider export its records, if it has ForceFlush.
-func (e *recordWriter) Flush(ctx context.Context) error { return e.w.Flush(ctx) }
+func (w *recordWriter) Flush(ctx context.Context) error {
+	if p, ok := w.provider.(interface{ ForceFlush(context.Context) error }); ok {
+		return p.ForceFlush(ctx)
+	}
+	return nil
+}

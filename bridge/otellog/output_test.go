@@ -37,7 +37,7 @@ func (l list) AppendLog(a *rollway.Array) {
 func TestOutput(t *testing.T) {
 	p, e := newProvider(t)
 	var other rollwayLines
-	l := newLogger(t, rollway.Options{Outputs: []rollway.Output{otellog.NewOutput(p, otellog.Options{Name: "pay"}), {Writer: &other}}, Stack: rollway.LevelPanic})
+	l := newLogger(t, rollway.Options{Outputs: []rollway.Output{otellog.NewOutput(p, otellog.Options{Name: "pay", Version: "v1"}), {Writer: &other}}, Stack: rollway.LevelPanic})
 	ctx := trace.ContextWithSpanContext(rollway.ContextWith(t.Context(), slog.String("request_id", "r1")), spanContext)
 	before := time.Now().Add(-time.Second)
 	l.With(slog.String("service", "payment-api"), slog.Any("o", &object{7})).WithGroup("g").WithGroup("h").Warn(ctx, "charged\n",
@@ -65,7 +65,7 @@ func TestOutput(t *testing.T) {
 	if r.TraceID() != spanContext.TraceID() || r.SpanID() != spanContext.SpanID() || r.TraceFlags() != trace.FlagsSampled {
 		t.Errorf("span: %v %v %v", r.TraceID(), r.SpanID(), r.TraceFlags())
 	}
-	if r.Body().AsString() != "charged\n" || r.Severity() != log.SeverityWarn || r.SeverityText() != "WARN" || r.Timestamp().Before(before) || r.InstrumentationScope().Name != "pay" {
+	if r.Body().AsString() != "charged\n" || r.Severity() != log.SeverityWarn || r.SeverityText() != "WARN" || r.Timestamp().Before(before) || r.InstrumentationScope().Name != "pay" || r.InstrumentationScope().Version != "v1" {
 		t.Errorf("got %v", r)
 	}
 	if len(other) != 1 || !strings.Contains(other[0], `"request_id":"r1"`) {
@@ -164,25 +164,18 @@ func (hangingProcessor) Shutdown(context.Context) error   { return nil }
 // the last one of the process.
 func TestProviderThatHangs(t *testing.T) {
 	for _, place := range []int{0, 1} {
-		for name, open := range map[string]func(log.LoggerProvider) rollway.Output{
-			"output": func(p log.LoggerProvider) rollway.Output { return otellog.NewOutput(p, otellog.Options{}) },
-			"writer": func(p log.LoggerProvider) rollway.Output {
-				return rollway.Output{Writer: otellog.NewWriter(p, otellog.Options{})}
-			},
-		} {
-			t.Run(fmt.Sprintf("%s/place %d", name, place), func(t *testing.T) { testProviderThatHangs(t, open, place) })
-		}
+		t.Run(fmt.Sprintf("place %d", place), func(t *testing.T) { testProviderThatHangs(t, place) })
 	}
 }
 
-func testProviderThatHangs(t *testing.T, open func(log.LoggerProvider) rollway.Output, place int) {
+func testProviderThatHangs(t *testing.T, place int) {
 	h := hangingProcessor{make(chan struct{}, 10), make(chan struct{})}
 	path := filepath.Join(t.TempDir(), "log")
 	f, err := file.Open(path, file.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stuck := open(sdklog.NewLoggerProvider(sdklog.WithProcessor(h)))
+	stuck := otellog.NewOutput(sdklog.NewLoggerProvider(sdklog.WithProcessor(h)), otellog.Options{})
 	stuck.Name = "stuck"
 	outputs := []rollway.Output{{Writer: f, Encoder: rollway.Logfmt{Layout: "msg attrs:"}}, stuck}
 	if place == 0 {
@@ -290,4 +283,66 @@ type logsTo struct{ l *rollway.Logger }
 func (v logsTo) LogValue() slog.Value {
 	v.l.Info(context.Background(), "inner")
 	return slog.StringValue("seen")
+}
+
+// TestOutputScopes: names without end do not fill the memory.
+func TestOutputScopes(t *testing.T) {
+	p, e := newProvider(t)
+	l := newLogger(t, rollway.Options{Outputs: []rollway.Output{otellog.NewOutput(p, otellog.Options{})}})
+	scopes := make(map[string]bool)
+	for i := range 1000 {
+		name := fmt.Sprint("user", i)
+		l.Named(name).Info(t.Context(), "m")
+		r := e.one(t)
+		scope := r.InstrumentationScope().Name
+		scopes[scope] = true
+		if attr := attrsOf(r)["logger"]; scope != name && (scope != "rollway" || attr != name) {
+			t.Fatalf("%s: scope %s, logger %v", name, scope, attr)
+		}
+	}
+	if len(scopes) > 257 {
+		t.Errorf("%d scopes", len(scopes))
+	}
+}
+
+// TestOutputConcurrent: each record is emitted once.
+func TestOutputConcurrent(t *testing.T) {
+	p, e := newProvider(t)
+	l := newLogger(t, rollway.Options{
+		Outputs: []rollway.Output{otellog.NewOutput(p, otellog.Options{})},
+		MaxWait: time.Minute, // a busy machine drops nothing
+	})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			d := l.Named(fmt.Sprint("n", i%3))
+			for j := range 50 {
+				d.Info(t.Context(), fmt.Sprint(i, " ", j))
+			}
+		})
+	}
+	wg.Wait()
+	seen := make(map[string]bool)
+	for _, r := range e.take() {
+		seen[r.Body().AsString()] = true
+	}
+	if s := l.Stats().Outputs[0]; len(seen) != 400 || s.Written != 400 || s.Dropped.Total() != 0 {
+		t.Errorf("%d records, %+v", len(seen), s)
+	}
+}
+
+// TestOutputFlush: the Logger's flush reaches the exporter of a provider that batches.
+func TestOutputFlush(t *testing.T) {
+	e := new(exporter)
+	p := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(e, sdklog.WithExportInterval(time.Hour))))
+	defer p.Shutdown(context.Background())
+	l := newLogger(t, rollway.Options{Outputs: []rollway.Output{otellog.NewOutput(p, otellog.Options{})}})
+	l.Info(t.Context(), "m")
+	if n := len(e.take()); n != 0 {
+		t.Fatalf("%d records before the flush", n)
+	}
+	if err := l.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e.one(t)
 }

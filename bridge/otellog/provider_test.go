@@ -106,10 +106,9 @@ func TestProviderLevels(t *testing.T) {
 func TestProviderRoundTrip(t *testing.T) {
 	var rec rollwaytest.Recorder
 	back := newLogger(t, rollway.Options{Outputs: []rollway.Output{{Writer: &rec, Level: rollway.LevelTrace}}, Trace: otellog.Trace})
-	out := newLogger(t, rollway.Options{
-		Outputs: []rollway.Output{{Writer: otellog.NewWriter(otellog.NewProvider(back), otellog.Options{}), Level: rollway.LevelTrace}},
-		Caller:  rollway.LevelOff, Trace: otellog.Trace,
-	})
+	there := otellog.NewOutput(otellog.NewProvider(back), otellog.Options{})
+	there.Level = rollway.LevelTrace
+	out := newLogger(t, rollway.Options{Outputs: []rollway.Output{there}, Caller: rollway.LevelOff, Trace: otellog.Trace})
 	for _, level := range []slog.Level{rollway.LevelTrace, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn + 1, rollway.LevelPanic, rollway.LevelFatal} {
 		rec.Reset()
 		out.Named("db").WithGroup("g").Log(trace.ContextWithSpanContext(t.Context(), spanContext), level, "m \u2028\x00", slog.Int("n", 1), slog.String("s", "\u00e4"))

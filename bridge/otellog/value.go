@@ -150,8 +150,7 @@ func readValue(d *json.Decoder, depth int) (attribute.Value, error) {
 	switch t := token.(type) {
 	case json.Delim:
 		if t == '{' {
-			var members []attribute.KeyValue
-			err := readMembers(d, depth, func(kv attribute.KeyValue) { members = append(members, kv) })
+			members, err := readMembers(d, depth)
 			return attribute.MapValue(members...), err
 		}
 		var elements []attribute.Value
@@ -174,22 +173,21 @@ func readValue(d *json.Decoder, depth int) (attribute.Value, error) {
 	return attribute.Value{}, nil // null
 }
 
-// readMembers calls yield for each member of an object whose opening brace has been
-// read.
-func readMembers(d *json.Decoder, depth int, yield func(attribute.KeyValue)) error {
+// readMembers reads the members of an object whose opening brace has been read.
+func readMembers(d *json.Decoder, depth int) (members []attribute.KeyValue, err error) {
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		v, err := readValue(d, depth+1)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		yield(attribute.KeyValue{Key: attribute.Key(key.(string)), Value: v})
+		members = append(members, attribute.KeyValue{Key: attribute.Key(key.(string)), Value: v})
 	}
-	_, err := d.Token()
-	return err
+	_, err = d.Token()
+	return members, err
 }
 
 // numberValue returns an integer as an int64 if it fits, or as its digits; any

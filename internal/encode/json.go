@@ -118,6 +118,9 @@ func (f *Format) appendLayout(dst []byte, cache *secondCache, logger, ctx *Scope
 				}
 				dst = slices.Insert(dst, at, field.prefix...)
 			}
+			if field.inside && len(dst) > mark {
+				dst = append(dst, '}')
+			}
 		}
 	}
 	return append(dst, "}\n"...)

@@ -14,6 +14,7 @@ type layoutField struct {
 	key     string // JSON: `"name":`; "" for attributes at the top; a constant with its value
 	name    string // unquoted
 	prefix  []byte // of an id in JSON, escaped
+	inside  bool   // JSON: key opens an object, which ends after the value
 	value   string // of a constant
 	renamed bool   // by a colon
 	beside  string // key of an attribute with that name
@@ -53,12 +54,16 @@ func parseLayout(layout string) ([]layoutField, error) {
 			field, name, value, given = constant, constant, text, true
 			what, ok, renamed = fieldConstant, constant != "", true
 		}
+		name, member, inside := strings.Cut(name, "{")
 		switch {
 		case !ok:
 			errs = append(errs, fmt.Errorf("field %q of Layout is not one of time, level, msg, service, logger, source, trace_id, span_id, error, stack, attrs, nor a constant as version=8", field))
 			continue
 		case given && what != slotTraceID && what != slotSpanID && what != fieldConstant:
 			errs = append(errs, fmt.Errorf("field %q of Layout has a =: only trace_id and span_id take a prefix", field))
+			continue
+		case inside && (what >= numSlots || name == "" || len(member) < 2 || strings.IndexByte(member, '}') != len(member)-1):
+			errs = append(errs, fmt.Errorf("field %q of Layout has a {: write service:OBJECT{MEMBER}, for any field but time, level, msg and attrs", field))
 			continue
 		case seen[field]:
 			errs = append(errs, fmt.Errorf("field %q appears twice in Layout", field))
@@ -74,14 +79,17 @@ func parseLayout(layout string) ([]layoutField, error) {
 			continue
 		}
 		seen[field], names[name] = true, true
-		part := layoutField{what: what, name: name, renamed: renamed, beside: "attrs." + name}
+		part := layoutField{what: what, name: name, inside: inside, renamed: renamed, beside: "attrs." + name}
 		if name != "" {
 			part.key = string(jsonline.AppendString(nil, name)) + ":"
 		}
 		switch {
+		case inside:
+			part.key = string(jsonline.AppendString([]byte(part.key+"{"), member[:len(member)-1])) + ":"
 		case what == fieldConstant:
 			part.key, part.value = string(jsonline.AppendString([]byte(part.key), value)), value
-		case given:
+		}
+		if given && what != fieldConstant {
 			part.prefix = jsonline.AppendEscaped(nil, value)
 		}
 		fields = append(fields, part)

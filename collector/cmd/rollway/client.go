@@ -229,10 +229,18 @@ func (e *statusError) Error() string {
 		text += "; " + tokenEnv + " must be the secret of a token that the collector's file of tokens has"
 	case e.code == http.StatusForbidden && strings.Contains(e.message, " may not "):
 		text += "; add the right to 'may' of that token, or set " + tokenEnv + " to a token that has it"
-	case e.code == http.StatusBadRequest && strings.Contains(e.message, "to an HTTPS server"):
-		text += " Write https:// in -addr or " + addrEnv + "."
+	default:
+		text += plainToTLS(e.code, e.body)
 	}
 	return text
+}
+
+// plainToTLS returns what to do if an answer is that of a port which speaks TLS.
+func plainToTLS(code int, body []byte) string {
+	if code == http.StatusBadRequest && bytes.Contains(body, []byte("to an HTTPS server")) {
+		return " Write https:// in -addr or " + addrEnv + "."
+	}
+	return ""
 }
 
 // maxAnswer bounds the bytes read of a response that is not a stream.

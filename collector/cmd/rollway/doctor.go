@@ -223,12 +223,16 @@ func (p *patient) read() (err error) {
 	return nil
 }
 
+// namesOf returns for whom a certificate is: what clients compare, or else its subject.
 func namesOf(cert *x509.Certificate) []string {
 	names := slices.Clone(cert.DNSNames)
 	for _, ip := range cert.IPAddresses {
 		names = append(names, ip.String())
 	}
-	return append(names, cert.Subject.CommonName)
+	if len(names) == 0 {
+		names = []string{cert.Subject.CommonName}
+	}
+	return names
 }
 
 // text lists findings for people, after what was measured of DIR.

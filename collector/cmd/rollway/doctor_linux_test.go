@@ -67,6 +67,9 @@ func TestDoctorFinds(t *testing.T) {
 			}
 		}
 	}
+	if f := found["certificate"]; len(f) != 1 || strings.Count(f[0].Found, "127.0.0.1") != 1 {
+		t.Errorf("the names of the certificate: %+v", f)
+	}
 	if f := found["collector"]; f[0].Level != levelWarning || !strings.HasPrefix(f[0].Found, "none runs at https://") {
 		t.Errorf("no collector runs: %+v", f)
 	}

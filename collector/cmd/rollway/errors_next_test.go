@@ -65,6 +65,9 @@ func TestErrorsNameTheNextStep(t *testing.T) {
 		{"an empty file of authorities", "ROLLWAY_CA=" + path("empty.pem"), "query", 2, "contains no PEM certificate"},
 		{"TLS, and no TLS there", "", "query -addr https://" + strings.TrimPrefix(open.addr, "http://"), 1, "it has no TLS: write http:// in -addr or ROLLWAY_ADDR"},
 		{"no TLS, and TLS there", "", "query -addr http://" + strings.TrimPrefix(secured.addr, "https://"), 1, "Write https:// in -addr or ROLLWAY_ADDR."},
+		{"unknown authority, to send", "", "send -addr " + secured.addr, 1, "name its PEM file in ROLLWAY_CA"},
+		{"TLS, to send, and no TLS there", "", "send -addr https://" + strings.TrimPrefix(open.addr, "http://"), 1, "it has no TLS: write http:// in -addr or ROLLWAY_ADDR"},
+		{"no TLS, to send, and TLS there", "", "send -addr http://" + strings.TrimPrefix(secured.addr, "https://"), 1, "Write https:// in -addr or ROLLWAY_ADDR."},
 		{"a folder in use", "", "query -data " + data, 1, "a collector has " + data + " open; ask it over HTTP"},
 		{"an address in use", "", "serve -data " + path("data2") + " -listen " + strings.TrimPrefix(open.addr, "http://"), 1, "cannot listen on "},
 		{"a folder of nothing", "", "cat " + path("folder"), 1, path("folder") + " is a folder, and no journal or spool; name the files in it"},
@@ -78,7 +81,11 @@ func TestErrorsNameTheNextStep(t *testing.T) {
 				name, value, _ := strings.Cut(v, "=")
 				t.Setenv(name, value)
 			}
-			cli(t, "{}\n", strings.Fields(tt.args)...).want(t, tt.code, tt.want)
+			r := cli(t, "{}\n", strings.Fields(tt.args)...)
+			r.want(t, tt.code, tt.want)
+			if strings.Contains(r.stderr, "retrying") {
+				t.Errorf("it tries again what cannot succeed: %s", r.stderr)
+			}
 		})
 	}
 	// What the errors ask for.

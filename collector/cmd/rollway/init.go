@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -159,9 +160,12 @@ const (
 
 // files makes all files.
 func (s *installation) files() ([]initFile, error) {
-	hosts := append(s.hosts, "localhost", "127.0.0.1", "::1")
-	if name, err := os.Hostname(); err == nil {
-		hosts = append(hosts, name)
+	hosts := slices.Clone(s.hosts)
+	name, _ := os.Hostname() // a certificate without it serves
+	for _, h := range []string{"localhost", "127.0.0.1", "::1", name} {
+		if h != "" && !slices.Contains(hosts, h) {
+			hosts = append(hosts, h)
+		}
 	}
 	var files []initFile
 	ca, err := tls.LoadX509KeyPair(s.path("ca.pem"), s.path("ca/ca.key"))
@@ -307,11 +311,11 @@ func (s *installation) writeFile(f initFile) error {
 // next tells what was written and what to run, for programs and for people.
 func (s *installation) next(files []initFile) (v any, text string) {
 	var names, commands []string
-	unit := "rollway"
+	start := "systemctl enable --now rollway"
 	for _, f := range files {
 		names = append(names, f.name)
 		if f.name == "rollway.service" {
-			unit = s.path(f.name)
+			start = "cp " + s.path(f.name) + " /etc/systemd/system/ && " + start
 		}
 	}
 	settings := s.path("rollway.yaml")
@@ -321,7 +325,7 @@ func (s *installation) next(files []initFile) (v any, text string) {
 	case s.renew:
 		commands = []string{"systemctl reload rollway"}
 	case os.Geteuid() == 0:
-		commands = []string{"systemctl enable --now " + unit}
+		commands = []string{start}
 	default:
 		commands = []string{fmt.Sprintf("%s serve -config %s", program(), settings)}
 	}

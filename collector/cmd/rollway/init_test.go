@@ -57,6 +57,9 @@ func TestInit(t *testing.T) {
 	if _, next, _ := strings.Cut(said.stdout, "\nNext:\n"); strings.Count(next, "\n") != 3 {
 		t.Errorf("not three commands:\n%s", said.stdout)
 	}
+	if start := "  cp " + path("rollway.service") + " /etc/systemd/system/ && systemctl enable --now rollway\n"; os.Geteuid() == 0 && !strings.Contains(said.stdout, start) {
+		t.Errorf("no %s in\n%s", start, said.stdout)
+	}
 	d := serveDaemon(t, "-config", path("rollway.yaml"))
 	if !strings.HasPrefix(d.addr, "https://") {
 		t.Fatalf("served at %s", d.addr)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,7 +142,7 @@ func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) 
 	rejected := max(a.RejectedTotal, len(a.Rejected))
 	switch {
 	case err != nil || a.Accepted < 0:
-		return a, fatalError{fmt.Errorf("%s answers %d, but not as a collector does: %s", s.client.base, resp.StatusCode, serverMessage(text))}
+		return a, fatalError{fmt.Errorf("%s answers %d, but not as a collector does: %s%s", s.client.base, resp.StatusCode, serverMessage(text), plainToTLS(resp.StatusCode, text))}
 	case resp.StatusCode == http.StatusBadRequest && rejected == 0:
 		return a, &statusError{server: theCollector, code: resp.StatusCode, message: serverMessage(text), body: text}
 	case n > 0 && a.Accepted+rejected != n:
@@ -161,5 +162,7 @@ func retryAfter(err error) (pause time.Duration, retry bool) {
 	if status, ok := errors.AsType[*statusError](err); ok {
 		return status.after, status.code == http.StatusTooManyRequests || status.code == http.StatusRequestTimeout || status.code >= 500
 	}
-	return 0, true // the connection failed
+	// Otherwise the connection failed. It will again if it is TLS that the two do not agree on.
+	return 0, !errors.As(err, new(*tls.CertificateVerificationError)) && !errors.As(err, new(tls.RecordHeaderError)) &&
+		!errors.As(err, new(tls.AlertError)) && !errors.Is(err, http.ErrSchemeMismatch)
 }
