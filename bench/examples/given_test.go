@@ -18,6 +18,7 @@ import (
 	"github.com/rollway/rollway/bridge/logruslog"
 	"github.com/rollway/rollway/bridge/zaplog"
 	"github.com/rollway/rollway/httplog"
+	"github.com/rollway/rollway/preset"
 	"github.com/rollway/rollway/production"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
@@ -103,6 +104,6 @@ func ofLogrus() {
 // What the compiler and staticcheck would miss if no cell named it.
 var _ = []any{
 	ofZap, ofZerolog, ofSlog, ofLogrus, count, cleanUp, fmt.Sprint, http.Handle, os.Exit, httplog.Middleware, production.Open, rollwaytest.New, stdlog.New,
-	diode.NewWriter, hlog.NewHandler, test.NewNullLogger, observer.New, zaplog.New, logruslog.New,
+	preset.Zap, diode.NewWriter, hlog.NewHandler, test.NewNullLogger, observer.New, zaplog.New, logruslog.New,
 	ctx, log, levels, console, file, lines, extract, t, id, n, d, at, err, order, user, tags, body, raw, addr, logger, &level, a, b, replace,
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"net"
@@ -35,6 +36,7 @@ const (
 	runbooksPage = "RUNBOOKS.md"
 	preludeOf    = "Before you begin"
 	opsToken     = "ops-0123456789abcdef"
+	writerToken  = "writer-0123456789abcdef"
 )
 
 // runbooks provoke what a section is about. They return what people do elsewhere between its
@@ -99,12 +101,13 @@ func (b *runbook) path(name string) string { return filepath.Join(b.dir, name) }
 // serve starts a collector with tokens and more settings.
 func (b *runbook) serve(t *testing.T, config string) {
 	t.Helper()
-	writeFile(t, b.path("tokens.yaml"), "- {name: ops, secret: "+opsToken+", may: [write, read, operate]}\n- {name: shop, secret: shop-0123456789abcdef}\n")
+	writeFile(t, b.path("tokens.yaml"), fmt.Sprintf("- {name: ops, secret: %s, may: [read, operate]}\n- {name: writer, secret: %s, may: write}\n- {name: shop, secret_sha256: \"%x\"}\n",
+		opsToken, writerToken, sha256.Sum256([]byte("shop-0123456789abcdef"))))
 	writeFile(t, b.path("rollway.yaml"), fmt.Sprintf("access: {tokens: %q}\n%s", b.path("tokens.yaml"), config))
 	b.d = serveDaemon(t, "-config", b.path("rollway.yaml"), "-data", b.path("data"))
 	t.Setenv("ROLLWAY_TOKEN", opsToken)
 	b.env = append(os.Environ(), "DATA="+b.path("data"), "CONFIG="+b.path("rollway.yaml"), "TOKENS="+b.path("tokens.yaml"),
-		"ADDR="+b.d.addr, "PID="+strconv.Itoa(b.d.cmd.Process.Pid), "BACKUP="+b.path("backup.tar"), "TZ=UTC")
+		"ADDR="+b.d.addr, "PID="+strconv.Itoa(b.d.cmd.Process.Pid), "BACKUP="+b.path("backup.tar"), "WRITER="+writerToken, "TZ=UTC")
 }
 
 // send posts lines with a token.
@@ -163,7 +166,7 @@ func fullDisk(t *testing.T, b *runbook) func() {
 	b.serve(t, "")
 	body := fmt.Sprintf(`{"msg":"x","filler":%q}`, strings.Repeat("x", 100<<10))
 	stored := 0
-	for ; b.send(t, "ops", body) == 200; stored++ {
+	for ; b.send(t, "writer", body) == 200; stored++ {
 		if stored > 1000 {
 			t.Fatal("the disk does not fill")
 		}
@@ -174,7 +177,7 @@ func fullDisk(t *testing.T, b *runbook) func() {
 func sinkDown(t *testing.T, b *runbook) func() {
 	addr := freeAddr(t)
 	b.serve(t, fmt.Sprintf("kafka: {brokers: %q, topic: logs}\n", addr))
-	if code := b.send(t, "ops", `{"msg":"x"}`); code != 200 {
+	if code := b.send(t, "writer", `{"msg":"x"}`); code != 200 {
 		t.Fatal(code)
 	}
 	waitFor(t, "a try", func() bool { return strings.Contains(b.d.stderr.String(), "unable to open connection") })
@@ -201,7 +204,7 @@ func tokenLeaked(t *testing.T, b *runbook) func() {
 func clockWrong(t *testing.T, b *runbook) func() {
 	b.serve(t, "")
 	line := fmt.Sprintf(`{"msg":"x","service":"shop","time":%q}`, time.Now().Add(3*time.Hour).Format(time.RFC3339))
-	if code := b.send(t, "ops", line); code != 200 {
+	if code := b.send(t, "writer", line); code != 200 {
 		t.Fatal(code)
 	}
 	return nil
@@ -213,7 +216,7 @@ func fileDamaged(t *testing.T, b *runbook) func() {
 	body := strings.Repeat(fmt.Sprintf(`{"msg":"x","filler":%q}`+"\n", strings.Repeat("x", 1000)), 500)
 	var sealed []string
 	waitFor(t, "a sealed segment", func() bool {
-		if code := b.send(t, "ops", body); code != 200 {
+		if code := b.send(t, "writer", body); code != 200 {
 			t.Fatal(code)
 		}
 		sealed = glob(b.path("data/journal"), "*.seg")

@@ -328,13 +328,13 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 	if base != defaultAddr {
 		addr = " -addr " + base
 	}
-	fmt.Fprintf(&b, "\nSend a first line, and find it again:\n\n")
-	token := ""
-	if cfg.Access.Tokens != "" {
-		token = fmt.Sprintf(` -H "Authorization: Bearer $%s"`, tokenEnv)
+	const line = `{"level":"info","msg":"hello"}`
+	send, set := fmt.Sprintf("curl -d '%s' %s/api/logs", line, base), ""
+	if cfg.Access.Tokens != "" || cfg.TLS.Cert != "" {
+		send = fmt.Sprintf("echo '%s' | %s send%s", line, program(), addr)
+		set = ", with " + tokenEnv + " set, and " + caEnv + " if you are the authority"
 	}
-	fmt.Fprintf(&b, "  curl%s -d '{\"level\":\"info\",\"msg\":\"hello\"}' %s/api/logs\n", token, base)
-	fmt.Fprintf(&b, "  %s query hello%s\n\n", program(), addr)
+	fmt.Fprintf(&b, "\nSend a first line, and find it again%s:\n\n  %s\n  %s query hello%s\n\n", set, send, program(), addr)
 	return b.String()
 }
 
