@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/child"
+	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/internal/fetch"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
@@ -53,56 +55,98 @@ type answered struct {
 
 var errCannot = errors.New("the engine cannot answer this question")
 
-// own is `rollway serve`.
-type own struct {
+// A process is an engine in a process of its own, and where it keeps its files.
+type process struct {
 	*child.Process
-	url, folder string
+	number string // version
+	data   string // folder
+	url    string // of a server
 }
 
-// startOwn starts a collector. The last segment, which takes lines, is not packed: a small corpus gets smaller segments than the default.
-func startOwn(program, folder string, size int64) (engine, error) {
+// startServer starts a server. command gets the address at which to listen.
+func startServer(number, data string, command func(addr string) (*exec.Cmd, error)) (process, error) {
+	p := process{number: number, data: data}
 	addr, err := testkit.FreeAddr()
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	config := filepath.Join(folder, "rollway.yaml")
-	text := fmt.Sprintf("listen: %s\nlisten_grpc: \"\"\ndata: %s\njournal:\n  segment_size: %d\ntimeouts: {query: 10m, query_cpu: 10m}\n",
-		addr, filepath.Join(folder, "data"), min(128<<20, max(2<<20, size/32)))
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return nil, err
+	cmd, err := command(addr)
+	if err != nil {
+		return p, err
 	}
-	p, err := child.Program(exec.Command(program, "serve", "-config", config), addr)
-	return &own{p, "http://" + addr, folder}, err
+	p.url = "http://" + addr
+	p.Process, err = child.Program(cmd, addr)
+	return p, err
 }
 
-func (o *own) version() string      { return "this commit" }
-func (o *own) dir() string          { return filepath.Join(o.folder, "data") }
-func (o *own) peak() (int64, error) { return peakOf(o.Process) }
-func (o *own) kill()                { o.Kill() }
-func (o *own) stop() error          { return o.Stop() }
+func (p process) version() string { return p.number }
+func (p process) dir() string     { return p.data }
+func (p process) kill()           { p.Kill() }
+func (p process) stop() error     { return p.Stop() }
 
-// peakOf reads the peak of a process, and begins a new one.
-func peakOf(p *child.Process) (int64, error) {
+func (p process) peak() (int64, error) {
 	peak, err := child.Peak(p.Pid())
 	return peak, errors.Join(err, child.ResetPeak(p.Pid()))
 }
 
+// loadBy is load for a server that has what do sends it in its files when do returns.
+func (p process) loadBy(do func() error) (Cost, int64, error) {
+	c, err := p.timed(do)
+	return c, folderSize(p.data, ""), err
+}
+
+// timed measures the server and its client while do runs.
+func (p process) timed(do func() error) (c Cost, err error) {
+	before, err := p.CPU()
+	if err != nil {
+		return c, err
+	}
+	begin, client := time.Now(), measure.ProcessCPU()
+	if err := do(); err != nil {
+		return c, err
+	}
+	wall, us := time.Since(begin), measure.ProcessCPU()-client
+	now, err := p.CPU()
+	return Cost{wall.Seconds(), (now - before + us).Seconds()}, err
+}
+
+// own is `rollway serve`.
+type own struct{ process }
+
+// startOwn starts a collector. The last segment, which takes lines, is not packed: a small
+// corpus gets smaller segments than the default.
+func startOwn(s Settings, folder string) (engine, error) {
+	program, err := child.BuildRollway(folder)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(folder, "data")
+	p, err := startServer("this commit", data, func(addr string) (*exec.Cmd, error) {
+		config := filepath.Join(folder, "rollway.yaml")
+		return exec.Command(program, "serve", "-config", config), os.WriteFile(config, fmt.Appendf(nil, ownConfig, addr, data, min(128<<20, max(2<<20, s.Size/32))), 0o600)
+	})
+	return own{p}, err
+}
+
+// ownConfig is a format for the address, the folder, and the size of segments.
+const ownConfig = `listen: %s
+listen_grpc: ""
+data: %s
+journal:
+  segment_size: %d
+timeouts: {query: 10m, query_cpu: 10m}
+`
+
 // batchSize is about how long a request of the ingest is.
 const batchSize = 1 << 20
 
-func (o *own) load(file string) (Cost, int64, error) {
-	stop, err := clock(o.Process)
-	if err == nil {
-		err = post(file, o.url+"/api/logs")
-	}
-	if err == nil {
-		err = o.packed()
-	}
-	if err != nil {
-		return Cost{}, 0, err
-	}
-	c, err := stop()
-	return c, folderSize(o.dir(), ""), err
+func (o own) load(file string) (Cost, int64, error) {
+	return o.loadBy(func() error {
+		if err := post(file, o.url+"/api/logs"); err != nil {
+			return err
+		}
+		return o.packed()
+	})
 }
 
 // post sends the lines of a file in requests of about batchSize.
@@ -149,7 +193,7 @@ func settled(server *child.Process) error {
 }
 
 // packed waits until all segments are packed except the one that takes lines.
-func (o *own) packed() error {
+func (o own) packed() error {
 	for ; ; time.Sleep(20 * time.Millisecond) {
 		text, err := answer(http.Get(o.url + "/metrics"))
 		if err != nil {
@@ -199,39 +243,25 @@ func failed(reason string) error {
 	return errors.New(reason)
 }
 
-// clock measures a server and its client from now on.
-func clock(server *child.Process) (stop func() (Cost, error), err error) {
-	before, err := server.CPU()
-	begin, client := time.Now(), clientCPU()
-	return func() (Cost, error) {
-		wall, us := time.Since(begin), clientCPU()-client
-		now, err := server.CPU()
-		return Cost{wall.Seconds(), (now - before + us).Seconds()}, err
-	}, err
+func (o own) ask(q Query) (answered, error) {
+	return o.get("/api/query?"+q.Rollway.Encode(), func(text []byte) ([]string, error) { return ownRows(text, q.columns) })
 }
 
-func (o *own) ask(q Query) (answered, error) {
-	request, err := http.NewRequest("GET", o.url+"/api/query?"+q.Rollway.Encode(), nil)
-	if err != nil {
-		return answered{}, err
-	}
-	request.Header.Set("TE", "trailers")
-	return askHTTP(o.Process, request, q)
-}
-
-// askHTTP sends a question to a server whose answer is rows of JSON.
-func askHTTP(server *child.Process, request *http.Request, q Query) (a answered, err error) {
-	stop, err := clock(server)
+// get asks a server for path, whose answer rows reads.
+func (p process) get(path string, rows func(text []byte) ([]string, error)) (a answered, err error) {
+	request, err := http.NewRequest("GET", p.url+path, nil)
 	if err != nil {
 		return a, err
 	}
-	text, estimate, err := answerOf(http.DefaultClient.Do(request))
-	a.estimate = estimate
-	var err2 error
-	if a.Cost, err2 = stop(); err != nil || err2 != nil {
-		return a, errors.Join(err, err2)
+	request.Header.Set("TE", "trailers")
+	var text []byte
+	if a.Cost, err = p.timed(func() (err error) {
+		text, a.estimate, err = answerOf(http.DefaultClient.Do(request))
+		return err
+	}); err != nil {
+		return a, err
 	}
-	a.rows, err = ownRows(text, q.columns)
+	a.rows, err = rows(text)
 	return a, err
 }
 
@@ -271,8 +301,8 @@ var script string
 
 // sql is an engine in a process of Python.
 type sql struct {
-	p                    *child.Process
-	kind, number, folder string
+	process
+	kind string
 }
 
 // reply is what the process says.
@@ -283,10 +313,17 @@ type reply struct {
 	Rows           []string
 }
 
-// startSQL starts ClickHouse or DuckDB. packages is a folder of Python's.
-func startSQL(kind, packages, folder string) (engine, error) {
+// packages are Python's, with chdb and DuckDB.
+var packages = []string{"chdb==4.4.0", "duckdb==2.0.1"}
+
+// startSQL starts ClickHouse or DuckDB.
+func startSQL(s Settings, kind, folder string) (engine, error) {
+	dir, err := fetch.Dir("query-"+strings.Join(packages, "-"), s.Fetch, func(part string) *exec.Cmd { return fetch.Pip(part, packages...) })
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command("python3", "-c", script, kind, folder)
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+packages)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir)
 	p, err := child.Talk(cmd)
 	if err != nil {
 		return nil, err
@@ -295,26 +332,20 @@ func startSQL(kind, packages, folder string) (engine, error) {
 	if err := p.Receive(&r); err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}
-	return &sql{p, kind, r.Version, folder}, nil
+	return sql{process{p, r.Version, folder, ""}, kind}, nil
 }
 
-func (s *sql) version() string      { return s.number }
-func (s *sql) dir() string          { return s.folder }
-func (s *sql) peak() (int64, error) { return peakOf(s.p) }
-func (s *sql) kill()                { s.p.Kill() }
-func (s *sql) stop() error          { return s.p.Stop() }
-
-func (s *sql) command(c map[string]any) (r reply, err error) {
-	err = s.p.Ask(c, &r)
+func (s sql) command(c map[string]any) (r reply, err error) {
+	err = s.Ask(c, &r)
 	return r, cmp.Or(err, failed(r.Error))
 }
 
-func (s *sql) load(file string) (Cost, int64, error) {
+func (s sql) load(file string) (Cost, int64, error) {
 	r, err := s.command(map[string]any{"load": file})
 	return Cost{r.Wall, r.CPU}, r.Stored, err
 }
 
-func (s *sql) ask(q Query) (answered, error) {
+func (s sql) ask(q Query) (answered, error) {
 	text := q.ClickHouse
 	if s.kind == DuckDB {
 		text = q.DuckDB
@@ -334,7 +365,7 @@ type pipe struct {
 func startPipe(folder string) (engine, error) {
 	for _, name := range []string{"zstd", "rg"} {
 		if _, err := exec.LookPath(name); err != nil {
-			return nil, fmt.Errorf("%w: install %s", errAbsent, name)
+			return nil, err
 		}
 	}
 	p := &pipe{folder: folder}
@@ -369,7 +400,7 @@ func (p *pipe) run(command string) ([]byte, Cost, error) {
 	cmd.WaitDelay = time.Second
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	begin, client := time.Now(), clientCPU()
+	begin, client := time.Now(), measure.ProcessCPU()
 	err := cmd.Run()
 	wall := time.Since(begin)
 	if err != nil && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 1 && said.Len() == 0 {
@@ -381,7 +412,7 @@ func (p *pipe) run(command string) ([]byte, Cost, error) {
 		return nil, Cost{}, err
 	}
 	p.most = max(p.most, mostOf(cmd.ProcessState))
-	return out.Bytes(), Cost{wall.Seconds(), (clientCPU() - client + cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()}, err
+	return out.Bytes(), Cost{wall.Seconds(), (measure.ProcessCPU() - client + cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()}, err
 }
 
 func (p *pipe) load(file string) (Cost, int64, error) {

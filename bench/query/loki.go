@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -15,21 +16,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/internal/fetch"
-	"github.com/rollway/rollway/internal/testkit"
 )
 
 // loki is a Grafana Loki in one process, as its documentation begins with. Service and level are the
 // labels; lines are whole. What is not its default are limits that the corpus or an answer breaks.
-type loki struct {
-	*child.Process
-	url, folder string
-}
+type loki struct{ process }
 
 const lokiConfig = `
 auth_enabled: false
-server: {http_listen_address: 127.0.0.1, http_listen_port: %[1]s, grpc_listen_address: 127.0.0.1, grpc_listen_port: 0, log_level: error,
+server: {http_listen_address: %[5]s, http_listen_port: %[1]s, grpc_listen_address: 127.0.0.1, grpc_listen_port: 0, log_level: error,
   grpc_server_max_recv_msg_size: 1073741824, grpc_server_max_send_msg_size: 1073741824, http_server_read_timeout: 10m, http_server_write_timeout: 10m}
 common:
   instance_addr: 127.0.0.1
@@ -47,25 +43,25 @@ limits_config: {reject_old_samples: false, ingestion_rate_mb: 1024, ingestion_bu
   max_entries_limit_per_query: 10000000, max_query_series: 10000000, query_timeout: 10m, split_queries_by_interval: 24h}
 `
 
-func startLoki(program, folder string) (engine, error) {
-	addr, err := testkit.FreeAddr()
+func startLoki(s Settings, folder string) (engine, error) {
+	program, err := fetch.Loki(s.Fetch)
 	if err != nil {
 		return nil, err
 	}
-	_, port, _ := strings.Cut(addr, ":")
-	l := &loki{url: "http://127.0.0.1:" + port, folder: folder}
-	config := filepath.Join(folder, "loki.yaml")
-	text := fmt.Sprintf(lokiConfig, port, l.dir(), filepath.Join(l.dir(), "chunks"), filepath.Join(folder, "wal"))
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	data, config := filepath.Join(folder, "data"), filepath.Join(folder, "loki.yaml")
+	p, err := startServer(fetch.LokiVersion, data, func(addr string) (*exec.Cmd, error) {
+		host, port, err := net.SplitHostPort(addr)
+		text := fmt.Appendf(nil, lokiConfig, port, data, filepath.Join(data, "chunks"), filepath.Join(folder, "wal"), host)
+		return exec.Command(program, "-config.file="+config), errors.Join(err, os.WriteFile(config, text, 0o600))
+	})
+	if err != nil {
 		return nil, err
 	}
-	if l.Process, err = child.Program(exec.Command(program, "-config.file="+config), "127.0.0.1:"+port); err != nil {
-		return nil, err
-	}
+	l := loki{p}
 	return l, l.ready()
 }
 
-func (l *loki) ready() (err error) {
+func (l loki) ready() (err error) {
 	for range 600 {
 		if _, err = answer(http.Get(l.url + "/ready")); err == nil {
 			return nil
@@ -75,12 +71,6 @@ func (l *loki) ready() (err error) {
 	return errors.Join(err, l.Stop())
 }
 
-func (l *loki) version() string      { return fetch.LokiVersion }
-func (l *loki) dir() string          { return filepath.Join(l.folder, "data") }
-func (l *loki) peak() (int64, error) { return peakOf(l.Process) }
-func (l *loki) kill()                { l.Kill() }
-func (l *loki) stop() error          { return l.Stop() }
-
 // A lokiStream is entries with one set of labels: when, in nanoseconds, and the line.
 type lokiStream struct {
 	Stream map[string]string `json:"stream"`
@@ -88,25 +78,20 @@ type lokiStream struct {
 }
 
 // load ends when all chunks are in files.
-func (l *loki) load(file string) (Cost, int64, error) {
-	stop, err := clock(l.Process)
-	if err == nil {
-		err = l.push(file)
-	}
-	if err == nil {
-		_, err = answer(http.Post(l.url+"/flush", "", nil))
-	}
-	if err == nil {
-		err = settled(l.Process) // it answers before it has flushed
-	}
-	if err != nil {
-		return Cost{}, 0, err
-	}
-	c, err := stop()
-	return c, folderSize(l.dir(), ""), err
+func (l loki) load(file string) (Cost, int64, error) {
+	return l.loadBy(func() error {
+		err := l.push(file)
+		if err == nil {
+			_, err = answer(http.Post(l.url+"/flush", "", nil))
+		}
+		if err != nil {
+			return err
+		}
+		return settled(l.Process) // it answers before it has flushed
+	})
 }
 
-func (l *loki) push(file string) error {
+func (l loki) push(file string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -154,21 +139,11 @@ func (l *loki) push(file string) error {
 }
 
 // ask asks for lines, or for counts at the ends of hours if the question has columns.
-func (l *loki) ask(q Query) (a answered, err error) {
+func (l loki) ask(q Query) (answered, error) {
 	if q.Loki == nil {
-		return a, errCannot
+		return answered{}, errCannot
 	}
-	stop, err := clock(l.Process)
-	if err != nil {
-		return a, err
-	}
-	text, err := answer(http.Get(l.url + "/loki/api/v1/query_range?" + q.Loki.Encode()))
-	var err2 error
-	if a.Cost, err2 = stop(); err != nil || err2 != nil {
-		return a, errors.Join(err, err2)
-	}
-	a.rows, err = lokiRows(text, q.columns)
-	return a, err
+	return l.get("/loki/api/v1/query_range?"+q.Loki.Encode(), func(text []byte) ([]string, error) { return lokiRows(text, q.columns) })
 }
 
 func lokiRows(text []byte, columns []string) (rows []string, err error) {

@@ -7,19 +7,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// clientCPU is the user and system time of this process.
-func clientCPU() time.Duration {
-	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 // mostOf is the peak resident memory of the largest process of a command, in bytes.
 func mostOf(s *os.ProcessState) int64 {

@@ -9,16 +9,13 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/internal/fetch"
 )
 
 // Kind is the name of the results.
@@ -33,9 +30,6 @@ const (
 	Loki       = "Loki"
 	Pipe       = "zstd -dc | rg"
 )
-
-// packages are Python's, with chdb and DuckDB.
-var packages = []string{"chdb==4.4.0", "duckdb==2.0.1"}
 
 // Settings say what is measured.
 type Settings struct {
@@ -289,8 +283,6 @@ func (s Settings) kinds() int {
 	return len(kinds)
 }
 
-var errAbsent = errors.New("it is not on this machine")
-
 // A kind is an engine that can be started.
 type kind struct {
 	name, folder string
@@ -299,52 +291,12 @@ type kind struct {
 
 // kinds are the engines; Few takes the first two.
 var kinds = []kind{
-	{Rollway, "rollway", func(s Settings, folder string) (engine, error) {
-		program, err := child.BuildRollway(folder)
-		if err != nil {
-			return nil, err
-		}
-		return startOwn(program, folder, s.Size)
-	}},
-	{ClickHouse, "clickhouse", func(s Settings, folder string) (engine, error) { return s.python(ClickHouse, folder) }},
-	{DuckDB, "duckdb", func(s Settings, folder string) (engine, error) { return s.python(DuckDB, folder) }},
-	{Victoria, "victoria", func(s Settings, folder string) (engine, error) {
-		program, err := s.victoriaProgram()
-		if err != nil {
-			return nil, err
-		}
-		return startVictoria(program, folder)
-	}},
-	{Loki, "loki", func(s Settings, folder string) (engine, error) {
-		program, err := fetch.Loki(s.Fetch)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errAbsent, err)
-		}
-		return startLoki(program, folder)
-	}},
+	{Rollway, "rollway", startOwn},
+	{ClickHouse, "clickhouse", func(s Settings, folder string) (engine, error) { return startSQL(s, ClickHouse, folder) }},
+	{DuckDB, "duckdb", func(s Settings, folder string) (engine, error) { return startSQL(s, DuckDB, folder) }},
+	{Victoria, "victoria", startVictoria},
+	{Loki, "loki", startLoki},
 	{Pipe, "pipe", func(_ Settings, folder string) (engine, error) { return startPipe(folder) }},
-}
-
-func (s Settings) python(kind, folder string) (engine, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(cache, "rollway-test", "query-"+strings.Join(packages, "-"))
-	if _, err := os.Stat(dir); err != nil {
-		if !s.Fetch {
-			return nil, fmt.Errorf("%w: Python's packages %v are not in %s", errAbsent, packages, dir)
-		}
-		err := fetch.Into(dir, func(part string) *exec.Cmd {
-			return exec.Command("python3", append([]string{"-m", "pip", "install", "-q", "--disable-pip-version-check", "--root-user-action=ignore", "--target", part}, packages...)...)
-		})
-		if errors.Is(err, exec.ErrNotFound) {
-			return nil, fmt.Errorf("%w: install python3", errAbsent)
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	return startSQL(kind, dir, folder)
 }
 
 // rounds asks each question of all engines, one after the other, and then the next.

@@ -14,6 +14,32 @@ import (
 // pauses are those between attempts: a registry fails now and then.
 var pauses = []time.Duration{3 * time.Second, 15 * time.Second, time.Minute}
 
+// ErrAbsent says that something is not in the user's cache and may not be fetched.
+var ErrAbsent = errors.New("it is not in the cache, and may not be fetched")
+
+// Dir returns the folder in the user's cache that has this name. If it is missing, and may is
+// set, the files are put there as by [Into].
+func Dir(name string, may bool, install func(part string) *exec.Cmd) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "rollway-test", name)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	if !may {
+		return "", fmt.Errorf("%s: %w", dir, ErrAbsent)
+	}
+	return dir, Into(dir, install)
+}
+
+// Pip returns the command by which Python puts packages of PyPI into dir.
+func Pip(dir string, packages ...string) *exec.Cmd {
+	return exec.Command("python3", append([]string{"-m", "pip", "install", "-q", "--disable-pip-version-check",
+		"--no-warn-script-location", "--root-user-action=ignore", "--target", dir}, packages...)...)
+}
+
 // Into runs a command in a new folder, into which it puts files, and renames that to dir
 // once the command succeeds. A command that fails is run [Again], in another folder.
 func Into(dir string, install func(part string) *exec.Cmd) error {

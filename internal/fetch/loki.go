@@ -29,7 +29,7 @@ func Loki(build bool) (program string, err error) {
 		return program, nil
 	}
 	if !build {
-		return "", fmt.Errorf("%s is not there", program)
+		return "", fmt.Errorf("%s: %w", program, ErrAbsent)
 	}
 	return program, buildLoki(program)
 }

@@ -1,11 +1,10 @@
 package testkit
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,19 +18,11 @@ func Fetched(t testing.TB, kind string, packages []string, install func(dir stri
 	if len(packages) == 0 { // the standard library is enough
 		return ""
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		Missing(t, "a folder for caches: "+err.Error())
-	}
 	names := strings.Join(packages, " ")
-	dir := filepath.Join(cache, "rollway-test", fmt.Sprintf("%s-%08x", kind, crc32.ChecksumIEEE([]byte(names))))
-	if _, err := os.Stat(dir); err == nil {
-		return dir
-	}
-	if !All() {
-		Missing(t, fmt.Sprintf("%s in %s, where they are put with REQUIRE=all", names, dir))
-	}
-	if err := fetch.Into(dir, install); err != nil {
+	dir, err := fetch.Dir(fmt.Sprintf("%s-%08x", kind, crc32.ChecksumIEEE([]byte(names))), All(), install)
+	if errors.Is(err, fetch.ErrAbsent) {
+		Missing(t, names+", which REQUIRE=all fetches: "+err.Error())
+	} else if err != nil {
 		Missing(t, fmt.Sprintf("%s, which cannot be fetched: %v", names, err))
 	}
 	return dir

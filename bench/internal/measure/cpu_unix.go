@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// processCPU is the user and system time of this process.
-func processCPU() time.Duration {
+// ProcessCPU is the user and system time of this process.
+func ProcessCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

@@ -162,12 +162,12 @@ type Meter struct {
 }
 
 // StartMeter starts a Meter.
-func StartMeter() Meter { return Meter{time.Now(), processCPU(), machineCPU()} }
+func StartMeter() Meter { return Meter{time.Now(), ProcessCPU(), machineCPU()} }
 
 // Read returns the time since the start, the CPU time of this process, and
 // what the others used in percent of one core; 0 where that is not known.
 func (m Meter) Read() (took, own time.Duration, othersPct float64) {
-	took, own = time.Since(m.begin), processCPU()-m.own
+	took, own = time.Since(m.begin), ProcessCPU()-m.own
 	if m.all > 0 {
 		othersPct = max(0, 100*float64(machineCPU()-m.all-own)/float64(took))
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/fetch"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
@@ -17,8 +18,7 @@ func Python(t testing.TB, script string, packages ...string) {
 	t.Helper()
 	python := testkit.Program(t, "python3")
 	dir := testkit.Fetched(t, "python", packages, func(dir string) *exec.Cmd {
-		return exec.Command(python, append([]string{"-m", "pip", "install", "-q", "--disable-pip-version-check",
-			"--no-warn-script-location", "--root-user-action=ignore", "--target", dir}, packages...)...)
+		return fetch.Pip(dir, packages...)
 	})
 	file := filepath.Join(t.TempDir(), "client.py")
 	runScript(t, file, script, exec.Command(python, file), "PYTHONPATH="+dir)
