@@ -96,7 +96,7 @@ bench-ingest: ## measure taking events in beside a published pipeline and other 
 	@$(BENCH) ingest -o $(OUT)/ingest.json $(ARGS) && ../bin/bench tables
 
 .PHONY: bench-query
-bench-query: ## ask Rollway, ClickHouse, DuckDB and zstd | rg the same questions about 2 GB of lines (20 minutes); ARGS='-size 64MB' for fewer
+bench-query: ## ask Rollway, ClickHouse, DuckDB and zstd | rg the same questions about 2 GB of lines (20 minutes); ARGS='-size 64MiB' for fewer
 	@$(BENCH) query -o $(OUT)/query.json $(ARGS) && ../bin/bench tables
 
 .PHONY: bench-tables

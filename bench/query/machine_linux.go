@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-
 // mostOf is the peak resident memory of the largest process of a command, in bytes.
 func mostOf(s *os.ProcessState) int64 {
 	if u, ok := s.SysUsage().(*syscall.Rusage); ok {

@@ -14,12 +14,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // Outcomes of an event: what Ledger.Outcomes has as keys. Others may follow; all
@@ -107,16 +107,8 @@ func (l *Ledger) Save(dir string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, file+".*")
-	if err != nil {
+	if err := recordlog.WriteFile(disk.Real{}, filepath.Join(dir, file), append(text, '\n')); err != nil {
 		return fmt.Errorf("save ledger: %w", err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, file))
-	}
-	if err != nil {
-		return fmt.Errorf("save ledger: %w", errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
 }
@@ -124,14 +116,13 @@ func (l *Ledger) Save(dir string) error {
 // Load reads the ledger of the data folder dir; nil: its last collector left
 // none, as it was killed or did not begin.
 func Load(dir string) (*Ledger, error) {
-	f, err := disk.OpenData(filepath.Join(dir, file), os.O_RDONLY, 0)
+	text, err := recordlog.ReadFile(disk.Real{Owned: true}, filepath.Join(dir, file), 64<<20)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	l := new(Ledger)
 	if err == nil {
-		err = json.NewDecoder(io.LimitReader(f, 64<<20)).Decode(l)
-		f.Close() // only read from
+		err = json.Unmarshal(text, l)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read ledger: %w", err)

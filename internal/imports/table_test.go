@@ -231,6 +231,7 @@ var table = []edge{
 	{"collector/journal", "internal/jsonwalk", "finds the tenant of a line"},
 	{"collector/journal", "collector/pool", "memory that is used again is checked for use after return"},
 	{"collector/journal", "collector/columns", "full segments are packed"},
+	{"collector/ledger", "internal/recordlog", "a small file is read and replaced"},
 	{"collector/ledger", "collector/journal", "compares what was counted with what is there"},
 	{"collector/access", "internal/disk", "a configuration's file is regular and of root or the same user"},
 	{"collector/config", "internal/disk", "a configuration's file is regular and of root or the same user"},

@@ -3,23 +3,23 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/query"
+	"github.com/rollway/rollway/collector/config"
 )
 
 // runQuery asks Rollway and other engines the same questions.
 func runQuery(a *arguments) error {
 	s := query.Settings{Size: 2 << 30, Seed: 1}
-	a.Func("size", "bytes of the corpus, as 64MB or 2GB (1024-based), 4MB or more; default 2GB, some 6.7 million lines", func(text string) (err error) {
-		s.Size, err = parseSize(text)
+	a.Func("size", "bytes of the corpus, 4MiB or more; default 2GiB, some 6.7 million lines", func(text string) error {
+		size, err := config.ParseSize(text)
+		s.Size = int64(size)
 		return err
 	})
 	a.IntVar(&s.Rounds, "rounds", 5, "how often each question is asked with a warm page cache; once more with a cold one")
@@ -27,7 +27,7 @@ func runQuery(a *arguments) error {
 	a.BoolVar(&s.Fetch, "fetch", true, "fetch Python's packages with ClickHouse and DuckDB, and build VictoriaLogs, if they are not in the cache, 1.5 GB")
 	a.DurationVar(&s.Limit, "limit", 2*time.Minute, "how long an engine may take for a question; ten times that to store the corpus; then it is left out")
 	a.DurationVar(&s.Time, "time", 15*time.Minute, "for the questions about a corpus; if it gets short, there are fewer rounds with a warm page cache")
-	growth := a.String("growth", "64MB,256MB", "before, Rollway and ClickHouse alone at these sizes, rising, for how times grow; empty: not")
+	growth := a.String("growth", "64MiB,256MiB", "before, Rollway and ClickHouse alone at these sizes, rising, for how times grow; empty: not")
 	if err := a.parse(func() bool { return s.Rounds > 0 && s.Size >= 4<<20 && s.Limit > 0 }); err != nil {
 		return err
 	}
@@ -38,12 +38,12 @@ func runQuery(a *arguments) error {
 	s.Commit = results.Commit
 	var all []query.Settings
 	for text := range strings.FieldsFuncSeq(*growth, func(r rune) bool { return r == ',' }) {
-		few := s
-		var err error
-		if few.Size, err = parseSize(text); err != nil {
+		size, err := config.ParseSize(text)
+		if err != nil {
 			return err
 		}
-		few.Few = true
+		few := s
+		few.Size, few.Few = int64(size), true
 		all = append(all, few)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -61,16 +61,4 @@ func runQuery(a *arguments) error {
 		err = errors.Join(err, s.Remove())
 	}
 	return err
-}
-
-// parseSize parses a number of megabytes or gigabytes, based on 1024.
-func parseSize(text string) (int64, error) {
-	for suffix, shift := range map[string]int{"MB": 20, "GB": 30} {
-		if digits, ok := strings.CutSuffix(text, suffix); ok {
-			if n, err := strconv.ParseInt(digits, 10, 16); err == nil && n > 0 {
-				return n << shift, nil
-			}
-		}
-	}
-	return 0, fmt.Errorf("%q is no size: write a number and MB or GB", text)
 }

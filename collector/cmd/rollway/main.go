@@ -1,30 +1,9 @@
 // Rollway is the collector and its tools in one program: it takes logs over
 // HTTP and TCP, keeps them in a journal, and finds them again.
 //
-//	rollway serve     run a collector
-//	rollway init      write a configuration with tokens, certificates and a unit
-//	rollway check     check a configuration file
-//	rollway send      send log files to a collector
-//	rollway replay    send events that a collector has rejected again
-//	rollway relay     relay connections to a collector, or to any TCP service
-//	rollway tail      show the newest lines, and follow
-//	rollway query     find lines
-//	rollway export    write what a query finds to packed files
-//	rollway explain   show what a collector would make of an event
-//	rollway clients   show who sends to a collector, and who is turned away
-//	rollway cat       print log files
-//	rollway verify    check log files for damage
-//	rollway reconcile compare what a collector counted with what it stored
-//	rollway recover   deliver what a killed process had not written
-//	rollway backup    copy what a running collector keeps to a file
-//	rollway restore   make a data folder of a backup
-//	rollway doctor    check a machine as a place for a collector, or a folder for logs
-//	rollway plan      choose slabs for a workload
-//	rollway demo      log through every stage, and verify each line
-//	rollway completion print what completes command lines in a shell
-//
-// "rollway help COMMAND" describes each. The exit status is 0 when all went
-// well, 1 when something failed, and 2 when the command line was wrong.
+// "rollway help" lists the commands, and "rollway help COMMAND" describes one;
+// docs/REFERENCE.md has them all. The exit status is 0 when all went well, 1 when
+// something failed, and 2 when the command line was wrong.
 package main
 
 import (
