@@ -24,7 +24,7 @@ func runQuery(a *arguments) error {
 	})
 	a.IntVar(&s.Rounds, "rounds", 5, "how often each question is asked with a warm page cache; once more with a cold one")
 	a.StringVar(&s.Dir, "dir", "", "folder for all files, some four times the size of the corpus, in which what a stopped measurement has is used again; default one for temporary files, where nothing is left")
-	a.BoolVar(&s.Fetch, "fetch", true, "fetch Python's packages with ClickHouse and DuckDB, and build VictoriaLogs, if they are not in the cache, 1.5 GB")
+	a.BoolVar(&s.Fetch, "fetch", true, "fetch Python's packages with ClickHouse and DuckDB, and build VictoriaLogs and Loki, if they are not in the cache, 1.5 GB")
 	a.DurationVar(&s.Limit, "limit", 2*time.Minute, "how long an engine may take for a question; ten times that to store the corpus; then it is left out")
 	a.DurationVar(&s.Time, "time", 15*time.Minute, "for the questions about a corpus; if it gets short, there are fewer rounds with a warm page cache")
 	growth := a.String("growth", "64MiB,256MiB", "before, Rollway and ClickHouse alone at these sizes, rising, for how times grow; empty: not")

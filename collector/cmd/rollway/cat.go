@@ -48,18 +48,19 @@ Examples:
 }
 
 type catFlags struct {
-	format              formatFlags
-	where, since, until string
+	format       formatFlags
+	where        string
+	since, until time.Time
 }
 
 func setupCat(flags *flag.FlagSet) action {
 	f := &catFlags{}
 	f.format.declare(flags, false)
 	flags.StringVar(&f.where, "where", "", "only lines that `EXPRESSION` matches")
-	flags.StringVar(&f.since, "since", "", "only lines from this `TIME` on, or this long ago")
-	flags.StringVar(&f.until, "until", "", "only lines before this `TIME`, or this long ago")
+	timeFlag(flags, &f.since, "since", "only lines from this `TIME` on, or this long ago")
+	timeFlag(flags, &f.until, "until", "only lines before this `TIME`, or this long ago")
 	return func(c *call, args []string) error {
-		matches, err := f.filter(time.Now())
+		matches, err := f.filter()
 		if err != nil {
 			return usagef("%v", err)
 		}
@@ -78,7 +79,7 @@ func setupCat(flags *flag.FlagSet) action {
 }
 
 // filter returns what the flags ask of a line; nil: nothing.
-func (f *catFlags) filter(now time.Time) (func(line []byte) bool, error) {
+func (f *catFlags) filter() (func(line []byte) bool, error) {
 	var terms []string
 	if f.where != "" {
 		if _, err := query.Parse(f.where); err != nil {
@@ -86,15 +87,11 @@ func (f *catFlags) filter(now time.Time) (func(line []byte) bool, error) {
 		}
 		terms = append(terms, "("+f.where+")")
 	}
-	for _, bound := range []struct{ name, op, value string }{{"since", ">=", f.since}, {"until", "<", f.until}} {
-		if bound.value == "" {
-			continue
-		}
-		t, err := query.ParseTime(bound.value, now)
-		if err != nil {
-			return nil, fmt.Errorf("-%s: %w", bound.name, err)
-		}
-		terms = append(terms, "time"+bound.op+strconv.Quote(t.Format(time.RFC3339Nano)))
+	if !f.since.IsZero() {
+		terms = append(terms, "time>="+strconv.Quote(f.since.Format(time.RFC3339Nano)))
+	}
+	if !f.until.IsZero() {
+		terms = append(terms, "time<"+strconv.Quote(f.until.Format(time.RFC3339Nano)))
 	}
 	if terms == nil {
 		return nil, nil

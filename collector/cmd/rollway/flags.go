@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/query"
 )
 
 // sizeFlag declares a flag for a number of bytes.
@@ -18,6 +20,14 @@ func sizeFlag[T ~int | ~int64](flags *flag.FlagSet, dst *T, name, usage string) 
 			err = fmt.Errorf("%q is more than this machine can address", text)
 		}
 		*dst = T(n)
+		return err
+	})
+}
+
+// timeFlag declares a flag for a time, which may be given by how long ago it was.
+func timeFlag(flags *flag.FlagSet, dst *time.Time, name, usage string) {
+	flags.Func(name, usage, func(text string) (err error) {
+		*dst, err = query.ParseTime(text, time.Now())
 		return err
 	})
 }

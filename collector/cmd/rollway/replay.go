@@ -20,7 +20,6 @@ import (
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/deadletter"
-	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/reread"
 	"github.com/rollway/rollway/internal/disk"
 )
@@ -74,10 +73,7 @@ func setupReplay(flags *flag.FlagSet) action {
 		return nil
 	})
 	for name, to := range map[string]*time.Time{"since": &o.filter.Since, "until": &o.filter.Until} {
-		flags.Func(name, "only events rejected "+name+" this `TIME`, or this long ago", func(s string) (err error) {
-			*to, err = query.ParseTime(s, time.Now())
-			return err
-		})
+		timeFlag(flags, to, name, "only events rejected "+name+" this `TIME`, or this long ago")
 	}
 	flags.StringVar(&o.filter.ID, "id", "", "only the dead letter with this `ID`")
 	flags.StringVar(&o.filter.Text, "text", "", "only events with `TEXT` in them or in what was wrong")
