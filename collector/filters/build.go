@@ -17,7 +17,7 @@ import (
 type Builder struct {
 	zstd *zstd.Encoder
 
-	frames []frame // of the group
+	frames []Frame // of the group
 	bytes  int     // of its lines
 	values values  // of the frame
 	texts  *[trigramRows / 64]uint64
@@ -28,8 +28,8 @@ type Builder struct {
 	last        uint64 // first record of the frame before
 }
 
-// A frame is one that was gathered.
-type frame struct {
+// A Frame is one that was gathered. It is immutable.
+type Frame struct {
 	first    uint64
 	trigrams *[trigramRows / 64]uint64
 	values   []uint64 // hashes
@@ -129,9 +129,9 @@ func hashOf(text []byte) (hash uint64, ok bool) {
 	return max(xxhash.Sum64(text), 1), len(text) <= maxValue
 }
 
-// End ends a frame, whose first record has that number.
-func (b *Builder) End(first uint64) {
-	f := frame{first: first, trigrams: b.texts, unknown: b.values.n > maxValues}
+// End ends a frame, whose first record has that number, and returns it.
+func (b *Builder) End(first uint64) Frame {
+	f := Frame{first: first, trigrams: b.texts, unknown: b.values.n > maxValues}
 	if !f.unknown {
 		f.values = b.values.list()
 	}
@@ -141,6 +141,7 @@ func (b *Builder) End(first uint64) {
 	if len(b.frames) == groupFrames {
 		b.group()
 	}
+	return f
 }
 
 // group stores the gathered frames, if that pays.

@@ -23,9 +23,9 @@ func excluded(t *testing.T, section []byte, test *Test) Frames {
 }
 
 // end ends a frame, as if it had a mebibyte of lines.
-func end(b *Builder, first uint64) {
+func end(b *Builder, first uint64) Frame {
 	b.bytes += 1 << 20
-	b.End(first)
+	return b.End(first)
 }
 
 func newBuilder(t testing.TB) *Builder {
@@ -99,7 +99,7 @@ func TestKeepsWhatMatches(t *testing.T) {
 	b := newBuilder(t)
 	for _, frames := range []int{2, 64, 65} {
 		var firsts []uint64
-		has := make([][]string, frames)
+		has, gathered := make([][]string, frames), make([]Frame, frames)
 		first := uint64(rng.IntN(3))
 		for i := range frames {
 			for range 1 + rng.IntN(2) {
@@ -111,7 +111,7 @@ func TestKeepsWhatMatches(t *testing.T) {
 				add(b, string(line))
 				has[i] = append(has[i], scalars(v)...)
 			}
-			end(b, first)
+			gathered[i] = end(b, first)
 			firsts = append(firsts, first)
 			first += 1 + rng.Uint64N(1000)
 		}
@@ -125,6 +125,11 @@ func TestKeepsWhatMatches(t *testing.T) {
 					out := excluded(t, section, test)
 					if pruned += len(out); slices.Contains(out, firsts[i]) {
 						t.Fatalf("frame %d of %d is excluded, which has %q and its part %q", i, frames, s, part)
+					}
+					for k := range gathered {
+						if passes := gathered[k].Passes(test); !passes && k == i || passes && slices.Contains(out, firsts[k]) {
+							t.Fatalf("frame %d of %d, before it is stored, passes %v for %q and its part %q of frame %d", k, frames, passes, s, part, i)
+						}
 					}
 				}
 			}

@@ -3,6 +3,7 @@ package filters
 import (
 	"encoding/binary"
 	"io"
+	"slices"
 
 	"github.com/rollway/rollway/collector/columns"
 	"github.com/rollway/rollway/internal/recordlog"
@@ -95,6 +96,20 @@ func Excluded(section io.ReaderAt, size int64, t *Test) (Frames, error) {
 		}
 	}
 	return out, nil
+}
+
+// Passes reports whether f may have what t asks for.
+func (f *Frame) Passes(t *Test) bool {
+	if t == nil {
+		return true
+	}
+	if t.any {
+		return slices.ContainsFunc(t.of, f.Passes)
+	}
+	fails := func(of *Test) bool { return !f.Passes(of) }
+	lacks := func(row int) bool { return f.trigrams[row/64]>>(row%64)&1 == 0 }
+	return !slices.ContainsFunc(t.of, fails) && !slices.ContainsFunc(t.rows, lacks) &&
+		(t.hash == 0 || f.unknown || slices.Contains(f.values, t.hash))
 }
 
 // group is one that is read.

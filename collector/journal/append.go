@@ -211,7 +211,10 @@ func (j *Journal) leadLocked(w *waiter) {
 
 	s := j.writer.seg
 	if err == nil {
-		s.addLocked(first, first+uint64(g.records), n, &j.writer.tail, g.minTime, g.maxTime, now)
+		marks := len(s.marks)
+		if s.addLocked(first, first+uint64(g.records), n, &j.writer.tail, g.minTime, g.maxTime, now); len(s.marks) > marks {
+			wake(j.kickPacker)
+		}
 		s.keyed += g.keys
 		if j.next = s.end; j.next >= j.manifest.refresh {
 			j.manifest.refresh = math.MaxUint64 // until it is written

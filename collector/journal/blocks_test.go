@@ -95,6 +95,7 @@ type mixed struct {
 	model   []string        // lines by offset
 	owner   []string        // tenants by offset
 	gone    map[uint64]bool // deleted by retention
+	unpack  Unpack          // of check's readers
 }
 
 // batch returns the next lines, of one tenant mostly.
@@ -131,6 +132,7 @@ func (m *mixed) check(j *Journal, from uint64, tenant *string) {
 	m.t.Helper()
 	r := j.NewReader(from)
 	defer r.Close()
+	r.SetUnpack(m.unpack)
 	if tenant != nil {
 		r.SetTenant(*tenant)
 	}

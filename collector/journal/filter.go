@@ -18,17 +18,28 @@ type Excluded struct {
 
 // Exclude asks the filters of the segment that has the record at offset. It returns the
 // segment's range of offsets, or that of what no segment has, and the parts of it that do not pass t,
-// in ascending order. A segment without filters, and one that has no record from minTime to maxTime, has no such
+// in ascending order. What is packed of the segment that is being written is a range of its own. A segment without filters, and one that has no record from minTime to maxTime, has no such
 // parts. The error is of reading, or that the filters are damaged; nothing is excluded then. What is read
 // is looked at in turns of turn.
 func (j *Journal) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test, turn Turn) (first, end uint64, parts []Excluded, err error) {
 	j.mu.Lock()
 	s, first, end := j.aroundLocked(offset)
-	if s == nil || !s.packed || s.outsideLocked(minTime, maxTime) {
-		j.mu.Unlock()
-		return first, end, nil, nil
+	var a *aheadPart
+	if s != nil {
+		a = s.ahead
 	}
+	none := s == nil || a == nil && !s.packed || s.outsideLocked(minTime, maxTime)
 	j.mu.Unlock()
+	switch {
+	case none:
+		return first, end, nil, nil
+	case a != nil && offset >= a.end:
+		return a.end, end, nil, nil
+	case a != nil:
+		turn.Begin()
+		defer turn.End()
+		return first, a.end, a.excluded(t), nil
+	}
 	path := j.path(s.first, extSealed)
 	f, err := j.fs.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -48,14 +59,18 @@ func (j *Journal) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test
 		if i == len(frames) || frames[i] != m.First {
 			continue
 		}
-		to := m.First + uint64(m.Records)
-		if n := len(parts); n > 0 && parts[n-1].To == m.First {
-			parts[n-1].To, parts[n-1].Frames = to, parts[n-1].Frames+1
-		} else {
-			parts = append(parts, Excluded{m.First, to, 1})
-		}
+		parts = appendExcluded(parts, m.First, m.First+uint64(m.Records))
 	}
 	return first, end, parts, err
+}
+
+// appendExcluded appends a frame to parts, or to the last of them if it follows that.
+func appendExcluded(parts []Excluded, from, to uint64) []Excluded {
+	if n := len(parts); n > 0 && parts[n-1].To == from {
+		parts[n-1].To, parts[n-1].Frames = to, parts[n-1].Frames+1
+		return parts
+	}
+	return append(parts, Excluded{from, to, 1})
 }
 
 // A Turn is what work on a processor is done in: see admission.Turn.

@@ -112,6 +112,7 @@ type Journal struct {
 	closed     chan struct{} // closed when Close has finished
 	closeErr   error         // set before closed is closed
 
+	packing  *packer    // of a segment that is packed ahead; the packer's alone
 	saving   sync.Mutex // held while the manifest is written
 	deleting sync.Mutex // held while segments are deleted or replaced
 	trash    trash

@@ -37,7 +37,10 @@ func (j *Journal) packAll() {
 				work, what = func(s *segment) error { return j.drop(s, due) }, "delete a tenant's blocks of segment"
 			}
 			if s == nil {
-				break
+				if s = j.nextAhead(); s == nil || j.packAhead(s) != nil {
+					break
+				}
+				continue
 			}
 			err := work(s)
 			if errors.Is(err, os.ErrClosed) {
@@ -69,15 +72,24 @@ func (j *Journal) nextUnpacked() *segment {
 
 // pack replaces the file of a sealed segment by a copy with packed frames.
 func (j *Journal) pack(s *segment) error {
+	p, err := j.packerOf(s)
+	if err != nil {
+		return err
+	}
+	err = j.replace(s, p)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s.ahead = nil
+	return err
+}
+
+func newPacker() (*packer, error) {
 	enc, err := columns.NewEncoder()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	filter, err := filters.NewBuilder()
-	if err != nil {
-		return err
-	}
-	return j.replace(s, &packer{enc: enc, filter: filter})
+	return &packer{enc: enc, filter: filter}, err
 }
 
 // replace replaces the file of a sealed segment by what p makes of it, once that is durable
@@ -149,9 +161,15 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 type packer struct {
 	enc    *columns.Encoder // nil: blocks are copied, except those of due
 	filter *filters.Builder // nil without enc: the section is copied
+	passes filters.Frame    // of the last frame
 	due    map[string]bool  // tenants
 
-	dst    disk.File
+	seg    *segment   // that is packed ahead
+	failed bool       // to pack it ahead
+	pos    int64      // in its file, up to which that was done
+	ahead  *aheadPart // what came out
+
+	dst    disk.File       // nil: frames go to ahead
 	h      recordlog.Frame // of the frame being gathered
 	keys   []byte
 	bytes  int // of lines
@@ -196,12 +214,16 @@ func (j *Journal) rewrite(s *segment, src disk.File, path string, p *packer) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, p.dst.Close()) }()
-	p.index, p.created = make(map[string]int), sh.Created
-	p.h.ID, p.summary = sh.ID, newSummary(sh.ID, s.first)
-	p.summary.packed = true
-	add, damaged := p.add, (func(from, to int64) error)(nil)
+	p.created = sh.Created
+	if p.ahead == nil {
+		p.begin(sh.ID, s.first)
+	} else if _, err := p.dst.WriteAt(p.ahead.file[segmentHeaderSize:], segmentHeaderSize); err != nil {
+		return err
+	} else {
+		w.Pos = p.pos
+	}
+	damaged := (func(from, to int64) error)(nil)
 	if p.enc == nil {
-		add = p.copy
 		damaged = func(from, to int64) error { return p.copyDamaged(&w, from, to) }
 	}
 	rest := j.takeTurns()
@@ -212,10 +234,7 @@ func (j *Journal) rewrite(s *segment, src disk.File, path string, p *packer) (er
 		if err := rest(); err != nil {
 			return err
 		}
-		if what := h.Unknown(); what != "" {
-			return fmt.Errorf("a frame has %s", what)
-		}
-		return add(h, frame[frameHeaderSize:], &w.unpacked)
+		return p.addFrame(h, frame, &w.unpacked)
 	}, damaged); err != nil {
 		return err
 	}
@@ -238,6 +257,24 @@ func (j *Journal) rewrite(s *segment, src disk.File, path string, p *packer) (er
 	}
 	p.footer = int64(len(end))
 	return p.dst.Sync()
+}
+
+// begin makes p ready for the first frame of a segment.
+func (p *packer) begin(id, first uint64) {
+	p.index, p.h.ID, p.summary = make(map[string]int), id, newSummary(id, first)
+	p.summary.packed = true
+}
+
+// addFrame adds the frame h, all whose bytes are frame, as add or copy does.
+func (p *packer) addFrame(h *recordlog.Frame, frame []byte, buf *lineBuffer) error {
+	if what := h.Unknown(); what != "" {
+		return fmt.Errorf("a frame has %s", what)
+	}
+	add := p.add
+	if p.enc == nil {
+		add = p.copy
+	}
+	return add(h, frame[frameHeaderSize:], buf)
 }
 
 // takeTurns returns a function to be called between the steps of a work. It pauses now and
@@ -365,7 +402,7 @@ func (p *packer) flush() error {
 	if len(p.out)-frameHeaderSize > recordlog.MaxBody {
 		return errNotSmaller
 	}
-	p.filter.End(p.h.First)
+	p.passes = p.filter.End(p.h.First)
 	p.h.Put(p.out)
 	if err := p.write(); err != nil {
 		return err
@@ -397,7 +434,11 @@ func (p *packer) encode(dst, lines []byte) []byte {
 
 // write writes the frame h, which is in out.
 func (p *packer) write() error {
-	if _, err := p.dst.WriteAt(p.out, p.summary.pos); err != nil {
+	if a := p.ahead; p.dst == nil {
+		a = &aheadPart{append(a.file, p.out...), p.h.End(), a.marks, append(a.filters, p.passes)} // beyond what those have who read a
+		a.marks.add(p.h.First, p.summary.pos, 1)
+		p.ahead = a
+	} else if _, err := p.dst.WriteAt(p.out, p.summary.pos); err != nil {
 		return err
 	}
 	p.summary.frame(&p.h, p.out)

@@ -68,9 +68,9 @@ type Reader struct {
 	seen     *Seen
 	lent     []byte // the frame returned last
 
-	seg    *segment // nil: none entered
-	packed bool     // the file is the packed one
-	file   disk.File
+	seg    *segment  // nil: none entered
+	packed bool      // the file is the packed one, or what is packed ahead of it
+	file   disk.File // nil: packed is in memory
 	walk   walker
 	end    uint64 // offset after the records within walk.Limit
 }

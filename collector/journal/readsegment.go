@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -57,6 +58,14 @@ func (r *Reader) enter() (bool, error) {
 	if s.outsideLocked(r.minTime, r.maxTime) {
 		r.next = s.end
 		j.mu.Unlock()
+		return true, nil
+	}
+	if a := s.ahead; a != nil && r.next < a.end && r.walk.unpacked.part != nil {
+		j.mu.Unlock()
+		r.seg, r.end, r.packed = s, a.end, true
+		r.walk.Open(bytes.NewReader(a.file), j.path(s.first, extOpen), int64(len(a.file)))
+		r.walk.Expect(s.id)
+		r.walk.Pos, r.walk.win.open = a.marks.seek(r.next), false
 		return true, nil
 	}
 	pos, limit, end, sealed, created, marked := s.seekLocked(r.next), s.size, s.end, s.sealed, s.created, len(s.marks) > 0
@@ -179,6 +188,8 @@ func (r *Reader) extend() (bool, error) {
 	size, end, finished, replaced := s.size, s.end, s.retired || j.done, s.packed && !r.packed
 	j.mu.Unlock()
 	switch {
+	case r.file == nil && r.next >= r.end: // what comes next is in the file
+		return true, r.leave()
 	case replaced: // limit is the old file's, and may be short of its end
 		return true, r.leave()
 	case size > r.walk.Limit && !r.packed:
@@ -239,9 +250,11 @@ func (r *Reader) leave() error {
 	if r.seg == nil {
 		return nil
 	}
-	err := r.file.Close()
-	r.seg, r.file = nil, nil
-	if err != nil {
+	f := r.file
+	if r.seg, r.file = nil, nil; f == nil {
+		return nil
+	}
+	if err := f.Close(); err != nil {
 		return fmt.Errorf("close segment: %w", err)
 	}
 	return nil

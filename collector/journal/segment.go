@@ -66,6 +66,7 @@ type segment struct {
 	counts     segmentCounts      // of its file, while they are in Journal.counts
 	pieces     []*Counts          // by index in marks, while it is not sealed; nil: not counted yet
 	suspect    bool               // a reader has met damage in it
+	ahead      *aheadPart         // until its file is packed; nil: there is none
 }
 
 // mark means that a frame with the first offset begins at pos.
@@ -82,6 +83,15 @@ func (m *marks) add(first uint64, pos, step int64) {
 	if n := len(*m); n == 0 || pos-(*m)[n-1].pos >= step {
 		*m = append(*m, mark{first, pos})
 	}
+}
+
+// seek returns a position at or before the frame with offset.
+func (m marks) seek(offset uint64) int64 {
+	i := sort.Search(len(m), func(i int) bool { return m[i].first > offset })
+	if i == 0 {
+		return segmentHeaderSize
+	}
+	return m[i-1].pos
 }
 
 // bytesLocked returns the size of the file.
@@ -145,11 +155,7 @@ func (s *segment) seekLocked(offset uint64) int64 {
 	if !s.sealed && offset >= s.end {
 		return s.size
 	}
-	i := sort.Search(len(s.marks), func(i int) bool { return s.marks[i].first > offset })
-	if i == 0 {
-		return segmentHeaderSize
-	}
-	return s.marks[i-1].pos
+	return s.marks.seek(offset)
 }
 
 // createSegment makes the file for records from offset first on. The caller has the writer

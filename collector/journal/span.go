@@ -22,13 +22,18 @@ func (j *Journal) Span(offset uint64, minTime, maxTime int64) (first, end uint64
 		return first, end
 	}
 	j.findMarksLocked(s)
-	first, end = s.first, s.end
-	at := sort.Search(len(s.marks), func(i int) bool { return s.marks[i].first > offset })
-	if at = max(at-1, 0) / spanMarks * spanMarks; at > 0 {
-		first = s.marks[at].first
+	first, end, marks := s.first, s.end, s.marks
+	if a := s.ahead; a != nil && offset < a.end {
+		end, marks = a.end, a.marks
+	} else if a != nil {
+		first = a.end
 	}
-	if at += spanMarks; at < len(s.marks) {
-		end = s.marks[at].first
+	at := sort.Search(len(marks), func(i int) bool { return marks[i].first > offset })
+	if at = max(at-1, 0) / spanMarks * spanMarks; at > 0 {
+		first = max(first, marks[at].first)
+	}
+	if at += spanMarks; at < len(marks) {
+		end = marks[at].first
 	}
 	return first, end
 }

@@ -302,18 +302,28 @@ func runBy(t *testing.T, p *pipe.Pipeline, feed func(*pipe.Run)) string {
 	return string(out)
 }
 
-// TestTablesOfAJournal asks over packed segments, of one tenant and of several.
+// TestTablesOfAJournal asks over packed segments, of one tenant and of several, and over one that is being
+// written and is packed in part.
 func TestTablesOfAJournal(t *testing.T) {
 	t.Parallel()
-	for _, style := range []int{0, 1} {
-		r := rand.New(rand.NewPCG(20261130, uint64(style)))
-		s := openStore(t, journal.Options{Disk: disktest.NewMem(), SegmentBytes: 100_000, Pack: true})
+	for _, c := range []struct {
+		style, lines int
+		segment      int64
+	}{{0, 3000, 100_000}, {1, 3000, 100_000}, {1, 16_000, 64 << 20}} {
+		r := rand.New(rand.NewPCG(20261130, uint64(c.style)))
+		s := openStore(t, journal.Options{Disk: disktest.NewMem(), SegmentBytes: c.segment, Pack: true})
 		var all []string
-		for i := range 3000 {
-			all = append(all, columnLine(r, i, style))
+		for i := range c.lines {
+			all = append(all, columnLine(r, i, c.style))
 			s.add(t, all[i])
 		}
-		waitFor(t, "packing", func() bool { return s.Stats().PackedSegments >= uint64(s.Stats().Segments-1) })
+		q, _, err := parsePiped("| stats count() by service", testNow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "packing", func() bool {
+			return s.Stats().PackedSegments >= uint64(s.Stats().Segments-1) && s.refers(t, q) > c.lines/10
+		})
 		_, base := serve(t, s, Options{})
 		references := 0
 		for range 30 {
