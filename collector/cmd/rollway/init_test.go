@@ -226,6 +226,9 @@ func TestUnit(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	if strings.Contains(string(text), "RestartPreventExitStatus") {
+		t.Error("a collector that panics, or that the watchdog ends, has exit status 2 as after a wrong command line, and would stay down")
+	}
 	for _, unit := range []string{"rollway.service", own} {
 		out, err := exec.Command(analyze, "security", "--offline=true", "--no-pager", "--threshold=20", unit).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "Overall exposure level") {

@@ -332,7 +332,7 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 	send, set := fmt.Sprintf("curl -d '%s' %s/api/logs", line, base), ""
 	if cfg.Access.Tokens != "" || cfg.TLS.Cert != "" {
 		send = fmt.Sprintf("echo '%s' | %s send%s", line, program(), addr)
-		set = ", with " + tokenEnv + " set, and " + caEnv + " if you are the authority"
+		set = ", with " + tokenEnv + " set, and " + caEnv + " for an authority of your own"
 	}
 	fmt.Fprintf(&b, "\nSend a first line, and find it again%s:\n\n  %s\n  %s query hello%s\n\n", set, send, program(), addr)
 	return b.String()
