@@ -24,16 +24,16 @@ const timeLen = len("2026-05-28T12:40:00.000000000Z")
 // timeStart is what a canonical line begins with.
 const timeStart = `{"time":"`
 
-func newTimedLine(offset uint64, line, text []byte) (l timedLine) {
+func newTimedLine(offset uint64, line []byte) (l timedLine) {
 	if rest, ok := bytes.CutPrefix(line, []byte(timeStart)); ok {
 		copy(l.at[:], rest)
 	}
-	l.offset, l.text = offset, text
+	l.offset = offset
 	return l
 }
 
 // bytes is what l takes in memory.
-func (l *timedLine) bytes() int { return len(l.text) + 64 }
+func (l *timedLine) bytes() int { return cap(l.text) + 64 }
 
 // compareTimes orders lines by time, and lines of one time by offset.
 func compareTimes(a, b timedLine) int {
@@ -43,28 +43,36 @@ func compareTimes(a, b timedLine) int {
 // A timeOrder keeps the oldest or the newest lines of a search. With a limit it is a heap
 // whose first line is the one to leave it.
 type timeOrder struct {
-	most   int // 0: all
-	newest bool
-	lines  []timedLine
+	most    int // 0: all
+	newest  bool
+	offsets bool // each line is with its offset
+	lines   []timedLine
 }
 
 func (o *timeOrder) full() bool { return o.most > 0 && len(o.lines) == o.most }
 
-// add adds l and returns by how many bytes more are held.
-func (o *timeOrder) add(l timedLine) int {
-	switch {
-	case !o.full():
-		if o.lines = append(o.lines, l); o.full() {
-			heap.Init(o)
+// add keeps a copy of a line, unless it would leave at once, and returns by how many bytes more are held.
+func (o *timeOrder) add(offset uint64, line []byte) int {
+	l := newTimedLine(offset, line)
+	full, held := o.full(), 0
+	if full {
+		if compareTimes(l, o.lines[0]) > 0 != o.newest {
+			return 0
 		}
-		return l.bytes()
-	case compareTimes(l, o.lines[0]) > 0 != o.newest:
-		return 0
+		l.text, held = o.lines[0].text[:0], o.lines[0].bytes()
 	}
-	more := l.bytes() - o.lines[0].bytes()
-	o.lines[0] = l
-	heap.Fix(o, 0)
-	return more
+	if o.offsets {
+		l.text = appendAt(l.text, offset, line)
+	} else {
+		l.text = append(l.text, line...)
+	}
+	if full {
+		o.lines[0] = l
+		heap.Fix(o, 0)
+	} else if o.lines = append(o.lines, l); o.full() {
+		heap.Init(o)
+	}
+	return l.bytes() - held
 }
 
 // narrow returns q without lines that are too old or too new to be kept.
@@ -97,18 +105,13 @@ func (o *timeOrder) Pop() any           { panic("not used") }
 // there are enough lines, a window's frames that are too old are not read. The memory of
 // the lines is taken from mem.
 func (a *API) byTime(ctx context.Context, out *rows, req request, from uint64, mem *holding) ([][]byte, error) {
-	o := &timeOrder{most: req.last, newest: req.last > 0}
+	o := &timeOrder{most: req.last, newest: req.last > 0, offsets: out.offsets}
 	if req.pipes == nil && req.last == 0 {
 		o.most = req.limit
 	}
 	held := 0
 	keep := func(offset uint64, line []byte) (bool, error) {
-		text := bytes.Clone(line)
-		if out.offsets {
-			text = appendAt(nil, offset, line)
-		}
-		l := newTimedLine(offset, line, text)
-		more := o.add(l)
+		more := o.add(offset, line)
 		if held += more; held > a.o.MaxHeld {
 			return false, &limitError{fmt.Errorf("lines in the order of their times take more than %d bytes (limits.max_query); narrow them by since and until, ask for fewer with last or limit, or take order=arrival", a.o.MaxHeld)}
 		}
@@ -116,14 +119,17 @@ func (a *API) byTime(ctx context.Context, out *rows, req request, from uint64, m
 	}
 	window := out.end
 	if o.most > 0 {
-		window = uint64(max(4*o.most, 16<<10))
+		window = uint64(max(4*o.most, 1<<10))
 	}
 	for low, high := from, out.end; low < high; window *= 2 {
 		first, end := low, high
-		if high-low > window && o.newest {
-			first = high - window
+		minimum, maximum := req.query.TimeRange()
+		if high-low > window && o.newest { // whole spans, so that nothing is read twice
+			begin, _ := a.src.span(high-window, minimum, maximum)
+			first = max(low, begin)
 		} else if high-low > window {
-			end = low + window
+			_, next := a.src.span(low+window-1, minimum, maximum)
+			end = min(high, next)
 		}
 		if o.newest {
 			high = first

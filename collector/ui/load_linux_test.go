@@ -2,9 +2,6 @@ package ui_test
 
 import (
 	"fmt"
-	"os"
-	"regexp"
-	"strconv"
 	"testing"
 	"time"
 
@@ -39,13 +36,10 @@ func TestLiveLoad(t *testing.T) {
 	var got struct{ Frames, P99, Longest, Heap float64 }
 	tab.Eval(`(() => { const f = [...frames_].sort((a, b) => a - b)
 		return { Frames: f.length, P99: f[Math.floor(f.length * 0.99)], Longest: Math.max(0, ...tasks), Heap: performance.memory.usedJSHeapSize / 2 ** 20 } })()`, &got)
-	size := 0
-	for _, pid := range browser.Renderers(t) {
-		size += anonymous(t, pid)
-	}
+	size := browser.Memory(t)
 	t.Logf("%d lines/s for %v: %v frames, p99 %.0f ms, longest task %.0f ms, heap %.0f MiB, tabs %d MiB; the page says %q",
-		liveRate, liveFor, got.Frames, got.P99, got.Longest, got.Heap, size>>10, tab.Text(".toolbar .grow"))
-	if got.P99 > 50 || got.Longest > 200 || size>>10 > 300 {
+		liveRate, liveFor, got.Frames, got.P99, got.Longest, got.Heap, size>>20, tab.Text(".toolbar .grow"))
+	if got.P99 > 50 || got.Longest > 200 || size>>20 > 300 {
 		t.Error("want frames of 50 ms, tasks of 200 ms and 300 MiB at most")
 	}
 }
@@ -74,22 +68,4 @@ func TestPostToPixels(t *testing.T) {
 	} else {
 		t.Logf("95 of 100 lines are drawn within %v", p)
 	}
-}
-
-var rssAnon = regexp.MustCompile(`RssAnon:\s+(\d+) kB`)
-
-// anonymous is how much memory of its own a process has, in KiB.
-func anonymous(t *testing.T, pid int) int {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0 // it has ended
-	}
-	found := rssAnon.FindSubmatch(status)
-	if found == nil {
-		return 0
-	}
-	n, err := strconv.Atoi(string(found[1]))
-	testkit.OK(t, err)
-	return n
 }

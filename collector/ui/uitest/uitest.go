@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -270,4 +271,18 @@ func (b *Browser) Renderers(t testing.TB) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// Memory is how many bytes the processes that draw tabs have for themselves: the program of the browser,
+// which they share, is left out. It is 0 where /proc does not tell.
+func (b *Browser) Memory(t testing.TB) (bytes int64) {
+	t.Helper()
+	for _, pid := range b.Renderers(t) {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // it may have ended
+		_, rest, _ := strings.Cut(string(status), "RssAnon:")
+		var kib int64
+		_, _ = fmt.Sscan(rest, &kib)
+		bytes += kib << 10
+	}
+	return bytes
 }
