@@ -37,7 +37,7 @@ func TestLiveLoad(t *testing.T) {
 	tab.Eval(`(() => { const f = [...frames_].sort((a, b) => a - b)
 		return { Frames: f.length, P99: f[Math.floor(f.length * 0.99)], Longest: Math.max(0, ...tasks), Heap: performance.memory.usedJSHeapSize / 2 ** 20 } })()`, &got)
 	size := browser.Memory(t)
-	t.Logf("%d lines/s for %v: %v frames, p99 %.0f ms, longest task %.0f ms, heap %.0f MiB, tabs %d MiB; the page says %q",
+	t.Logf("%d lines/s for %v: %v frames, p99 %.0f ms, longest task %.0f ms, heap %.0f MiB, tab %d MiB; the page says %q",
 		liveRate, liveFor, got.Frames, got.P99, got.Longest, got.Heap, size>>20, tab.Text(".toolbar .grow"))
 	if got.P99 > 50 || got.Longest > 200 || size>>20 > 300 {
 		t.Error("want frames of 50 ms, tasks of 200 ms and 300 MiB at most")

@@ -119,15 +119,25 @@ func (tab *Tab) Eval(expression string, out any) {
 // Until waits until an expression is true, for 20 seconds at most.
 func (tab *Tab) Until(expression string) {
 	tab.t.Helper()
-	var ok bool
-	tab.Eval(fmt.Sprintf(`new Promise((done) => {
-		const end = performance.now() + 20000
-		const look = () => { let is = false; try { is = Boolean(%s) } catch {} ; is || performance.now() > end ? done(is) : setTimeout(look, 10) }
-		look()
-	})`, expression), &ok)
-	if !ok {
-		tab.t.Fatalf("waited 20 s until %s; the page says:\n%.3000s", expression, tab.Text("body"))
+	tab.Within(20*time.Second, expression)
+}
+
+// Within waits until an expression is true, for a time at most.
+func (tab *Tab) Within(most time.Duration, expression string) {
+	tab.t.Helper()
+	const once = 10 * time.Second // less than a call may take
+	for left := most; left > 0; left -= once {
+		var ok bool
+		tab.Eval(fmt.Sprintf(`new Promise((done) => {
+			const end = performance.now() + %d
+			const look = () => { let is = false; try { is = Boolean(%s) } catch {} ; is || performance.now() > end ? done(is) : setTimeout(look, 10) }
+			look()
+		})`, min(left, once).Milliseconds(), expression), &ok)
+		if ok {
+			return
+		}
 	}
+	tab.t.Fatalf("waited %v until %s; the page says:\n%.3000s", most, expression, tab.Text("body"))
 }
 
 // Text is what the first element of a CSS selector says.
@@ -273,16 +283,16 @@ func (b *Browser) Renderers(t testing.TB) (pids []int) {
 	return pids
 }
 
-// Memory is how many bytes the processes that draw tabs have for themselves: the program of the browser,
-// which they share, is left out. It is 0 where /proc does not tell.
-func (b *Browser) Memory(t testing.TB) (bytes int64) {
+// Memory is how many bytes the tab that takes most has for itself: the program of the browser, which all
+// share, is left out. It is 0 where /proc does not tell.
+func (b *Browser) Memory(t testing.TB) (most int64) {
 	t.Helper()
 	for _, pid := range b.Renderers(t) {
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // it may have ended
 		_, rest, _ := strings.Cut(string(status), "RssAnon:")
 		var kib int64
 		_, _ = fmt.Sscan(rest, &kib)
-		bytes += kib << 10
+		most = max(most, kib<<10)
 	}
-	return bytes
+	return most
 }

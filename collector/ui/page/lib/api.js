@@ -19,7 +19,7 @@ export class ApiError extends Error {
 /** Why what the reader has stopped was aborted. */
 export const halted = new Error('The search was stopped.')
 
-/** @typedef {{signal?: AbortSignal, method?: string, body?: unknown, headers?: Record<string, string>}} Options */
+/** @typedef {{signal?: AbortSignal, method?: string, body?: unknown, headers?: Record<string, string>, priority?: RequestPriority}} Options */
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Params */
 
 /** Called when the collector wants to know who asks. */
@@ -43,10 +43,10 @@ export function endpoint(path, params = {}) {
  * @returns {Promise<Response>}
  */
 export async function ask(path, params, options = {}) {
-  const { signal, method = 'GET', body } = options
+  const { signal, method = 'GET', body, priority } = options
   const headers = { 'Rollway-Page': '1', ...options.headers }
   /** @type {RequestInit} */
-  const init = { signal, method, headers, credentials: 'same-origin' }
+  const init = { signal, method, headers, credentials: 'same-origin', priority }
   if (body !== undefined) init.body = typeof body === 'string' ? body : JSON.stringify(body)
   let response
   try {
@@ -132,7 +132,8 @@ export async function events(path, params, options) {
 }
 
 /**
- * Asks for figures. Parts come to onPartial while the search runs; the whole is returned.
+ * Asks for figures. Parts come to onPartial while the search runs; the whole is returned. Lines that wait
+ * for one of the browser's six connections, which all tabs share, get it first.
  * @param {string} path @param {Params} params
  * @param {Options & {onPartial?: (part: any) => void}} options
  * @returns {Promise<any>}
@@ -140,7 +141,7 @@ export async function events(path, params, options) {
 export async function stream(path, params, options) {
   /** @type {any} */
   let result
-  await events(path, params, { ...options, onEvent: ({ event, data }) => {
+  await events(path, params, { ...options, priority: 'low', onEvent: ({ event, data }) => {
     if (event === 'partial') options.onPartial?.(JSON.parse(data))
     if (event === 'done') result = JSON.parse(data)
     if (event === 'error') throw new ApiError(503, JSON.parse(data).error)
