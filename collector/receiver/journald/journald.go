@@ -13,6 +13,9 @@
 // Other fields of two underscores, which say where in a journal the entry is, are left out.
 // A field is NAME=value in a line, or, where it has line ends or bytes that are no text, a
 // line NAME, the size in 8 bytes, little-endian, the value and LF. A blank line ends an entry.
+//
+// Entries of one _STREAM_ID are the lines that a service prints. Those that only continue the one
+// before, see join.go, belong to its event.
 package journald
 
 import (
@@ -79,6 +82,7 @@ type session struct {
 	skipping bool   // inside an entry that is too long
 	skip     uint64 // bytes to come of the field that is being skipped
 	inLine   bool   // that field is a line, of unknown length
+	joined   []byte // scratch of join
 }
 
 // Decode takes whole entries.
@@ -121,11 +125,16 @@ func (s *session) entry(c *receiver.Chunk, data []byte) (n int, err error) {
 			s.at = int(size)
 			continue
 		}
+		n = int(size)
 		if s.at > 0 {
-			event(c.Norm.Build(c.Batch, c.Received), data[:s.at])
+			var fields []byte
+			if fields, n = s.join(c, data, n); n == 0 {
+				return 0, nil
+			}
+			event(c.Norm.Build(c.Batch, c.Received), fields)
 		}
 		s.at = 0
-		return int(size), nil
+		return n, nil
 	}
 	return 0, nil
 }

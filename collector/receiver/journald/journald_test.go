@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,36 @@ func TestEntries(t *testing.T) {
 		if c, left, err := send(t, normalize.Limits{}, entry+entry[:n]); err != nil || lines(c.Batch) != line || string(left) != entry[:n] {
 			t.Fatalf("cut at %d: %v, %q is left, %s", n, err, left, lines(c.Batch))
 		}
+	}
+}
+
+// Lines that a service prints belong to the one before if they only continue it, in whatever
+// pieces they come, unless the next one has not begun to arrive.
+func TestJoined(t *testing.T) {
+	of := func(stream, priority, message string) string {
+		return "__CURSOR=" + strconv.Itoa(len(message)) + "\nPRIORITY=" + priority + "\n_STREAM_ID=" + stream + "\nMESSAGE=" + message + "\nA=b\n\n"
+	}
+	body := of("a", "6", "it failed") + of("a", "6", "\tat a.B(C.java:7)") + of("a", "6", "Caused by: x") + // one event
+		of("b", "6", " of another") + of("b", "3", " at another level") + of("b", "3", "\tand more") +
+		strings.Replace(of("b", "3", " of no _STREAM_ID=b"), "_STREAM_ID=", "_STREAM=", 1) + of("c", "6", " ") + of("c", "6", "\tx") + of("c", "6", "done")
+	want := []string{`"it failed\n\tat a.B(C.java:7)\nCaused by: x"`, `" of another"`, `" at another level\n\tand more"`, `" of no _STREAM_ID=b"`, `" "`, `"\tx"`, `"done"`}
+	for cut := range body {
+		c, left, err := send(t, normalize.Limits{}, body, cut)
+		got := strings.Split(strings.TrimSuffix(lines(c.Batch), "\n"), "\n")
+		if strings.HasSuffix(body[:cut], "\n\n") && len(got) == len(want)+1 {
+			continue // the next line had not begun to arrive
+		}
+		if err != nil || len(left) > 0 || len(got) != len(want) {
+			t.Fatalf("cut at %d: %v, %q is left, %q", cut, err, left, got)
+		}
+		for i, w := range want {
+			if !strings.Contains(got[i], `"msg":`+w) {
+				t.Errorf("cut at %d: %s has no message %s", cut, got[i], w)
+			}
+		}
+	}
+	if c, _, _ := send(t, normalize.Limits{Text: normalize.Text{Apart: true}}, body); c.Batch.Records != 10 {
+		t.Errorf("%d events with joining off", c.Batch.Records)
 	}
 }
 
@@ -309,8 +340,13 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(entry+sized("A", "x\n\n")+"\n"), 30)
 	f.Add([]byte("MESSAGE=hello|PRIORITY=4|\xff=\x00|"+strings.Repeat("long", 300)), 9)
 	f.Add([]byte("A\n\xff\xff\xff\xff\xff\xff\xff\xff"), 3)
+	f.Add([]byte("_STREAM_ID=a\nMESSAGE=x\n\n_STREAM_ID=a\nMESSAGE= y\n\n"), 30)
 	limits := normalize.Limits{MaxEventBytes: 800}
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
+		joined, _, _ := send(t, limits, string(data))
+		decodetest.CheckLines(t, joined.Batch)
+		limits := limits
+		limits.Text.Apart = true // else what has come decides
 		want, rest, whole := send(t, limits, string(data))
 		got, left, err := send(t, limits, string(data), cut)
 		if (err == nil) != (whole == nil) || err == nil && !bytes.Equal(rest, left) || lines(got.Batch) != lines(want.Batch) || got.Batch.Events() != want.Batch.Events() {
