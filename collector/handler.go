@@ -46,9 +46,15 @@ var ownEndpoints = []page{
 
 // handler routes requests. errorLog gets the errors of collecting metrics.
 func (c *Collector) handler(errorLog *log.Logger) http.Handler {
-	mux := http.NewServeMux()
+	mux, exact := http.NewServeMux(), make(map[string]http.Handler)
 	inTime := c.config.Timeouts.Write
-	route := func(path string, h http.Handler) { mux.Handle(path, c.measured(path, inTime, h)) }
+	route := func(path string, h http.Handler) {
+		h = c.measured(path, inTime, h)
+		mux.Handle(path, h)
+		if !strings.Contains(path, "{") {
+			exact[path] = h
+		}
+	}
 	hosts := query.Names(c.config.Hosts, c.config.Listen)
 	take := func(path string, h http.Handler, methods ...string) {
 		route(path, c.take(append([]string{http.MethodPost}, methods...), hosts, h))
@@ -86,7 +92,14 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	}
 	mux.Handle("/{$}", c.measured("/", inTime, elastic.Handshake(readOnly(index))))
 	mux.Handle("/", c.measured(otherPath, inTime, otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown)))))
-	return elastic.Documents(mux)
+	others := elastic.Documents(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h := exact[r.URL.Path]; h != nil { // mux takes longer to find the same
+			h.ServeHTTP(w, r)
+			return
+		}
+		others.ServeHTTP(w, r)
+	})
 }
 
 // ServesPage reports whether there is a page for people, at /ui/: unless the configuration decides, where it

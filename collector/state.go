@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/rollway/rollway/collector/access"
+	"github.com/rollway/rollway/collector/admission"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/forwarded"
@@ -145,6 +146,5 @@ func (c *Collector) Reload(cfg config.Config) error {
 
 // client is the address of who sends a request.
 func (s *state) client(r *http.Request) netip.Addr {
-	at, _ := netip.ParseAddrPort(r.RemoteAddr)
-	return s.proxies.Client(at.Addr(), r.Header)
+	return s.proxies.Client(admission.PeerOf(r), r.Header)
 }

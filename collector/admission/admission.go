@@ -60,7 +60,7 @@ type Principal struct {
 	id     identity
 	weight atomic.Int64 // of its shares; 1 or more
 	used   [kinds]atomic.Int64
-	refs   int // guarded by Controller.mu; what is named has one for ever
+	refs   atomic.Int64 // from 0 to 1 under Controller.mu; what is named has one for ever
 
 	turns turns
 }
@@ -85,7 +85,7 @@ func (c *Controller) OfName(name string) *Principal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.findLocked(identity{name: name})
-	p.refs = max(p.refs, 1)
+	p.refs.CompareAndSwap(0, 1)
 	return p
 }
 
@@ -96,7 +96,7 @@ func (c *Controller) OfAddr(addr netip.Addr) *Principal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.findLocked(identity{addr: addr})
-	p.refs++
+	p.refs.Add(1)
 	return p
 }
 
@@ -109,18 +109,26 @@ func Network(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// retain begins one more use of p.
-func (c *Controller) retain(p *Principal) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p.refs++
+// retain begins one more use of p, unless the last one has ended.
+func (p *Principal) retain() bool {
+	for {
+		switch n := p.refs.Load(); {
+		case n == 0:
+			return false
+		case p.refs.CompareAndSwap(n, n+1):
+			return true
+		}
+	}
 }
 
 // Release ends the use of a principal that OfAddr or Conn.Client has returned.
 func (c *Controller) Release(p *Principal) {
+	if p.refs.Add(-1) > 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p.refs--; p.refs == 0 {
+	if p.refs.Load() == 0 && c.principals[p.id] == p {
 		delete(c.principals, p.id)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -252,7 +253,8 @@ func (l *Limit) removeLocked(c *Conn) {
 type Conn struct {
 	net.Conn
 	limit    *Limit
-	addr     *Principal                // of its peer
+	peer     netip.Addr                // not mapped into IPv6
+	addr     *Principal                // of it
 	payer    atomic.Pointer[Principal] // who it counts for; written under limit.mu
 	over     bool                      // it is beyond the limit
 	gone     bool                      // it counts no more; guarded by limit.mu
@@ -267,9 +269,10 @@ type Conn struct {
 }
 
 func (l *Limit) newConn(c net.Conn) *Conn {
-	p := l.controller.OfAddr(addrOf(c.RemoteAddr()))
-	l.controller.retain(p) // as payer
-	conn := &Conn{Conn: c, limit: l, addr: p}
+	peer := addrOf(c.RemoteAddr())
+	p := l.controller.OfAddr(peer)
+	p.retain() // as payer
+	conn := &Conn{Conn: c, limit: l, peer: peer, addr: p}
 	conn.payer.Store(p)
 	return conn
 }
@@ -277,7 +280,7 @@ func (l *Limit) newConn(c net.Conn) *Conn {
 // addrOf is the address of a peer; the zero Addr if it has none.
 func addrOf(a net.Addr) netip.Addr {
 	if a, ok := a.(*net.TCPAddr); ok {
-		return a.AddrPort().Addr()
+		return a.AddrPort().Addr().Unmap()
 	}
 	return netip.Addr{}
 }
@@ -349,7 +352,7 @@ func (c *Conn) Charge(p *Principal) {
 	if p == c.payer.Load() {
 		return
 	}
-	c.limit.controller.retain(p)
+	p.retain() // its caller has it, too
 	c.limit.mu.Lock()
 	before := p
 	if !c.closed {
@@ -374,7 +377,10 @@ func (c *Conn) chargeLocked(p *Principal) (before *Principal) {
 // peer's if that is a proxy. The connection counts for it. The caller gives it back by
 // Controller.Release.
 func (c *Conn) Client(addr netip.Addr) *Principal {
-	p := c.limit.controller.OfAddr(addr)
+	p := c.addr
+	if Network(addr) != p.id.addr || !p.retain() {
+		p = c.limit.controller.OfAddr(addr)
+	}
 	c.Charge(p)
 	return p
 }
@@ -411,6 +417,15 @@ type connKey struct{}
 // WithConn returns the context of what comes over c.
 func WithConn(ctx context.Context, c *Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
+}
+
+// PeerOf returns the address that a request comes from; the zero Addr if it has none.
+func PeerOf(r *http.Request) netip.Addr {
+	if c := ConnOf(r.Context()); c != nil {
+		return c.peer
+	}
+	at, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return at.Addr()
 }
 
 // ConnOf returns the connection of a request; nil: it came some other way.

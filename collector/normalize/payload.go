@@ -122,7 +122,12 @@ func (n *Normalizer) value(c *jsonwalk.Checker, in scope, k key, at int) (end in
 	if in == topLevel && (k == keyMsg || k >= firstRow && n.keys.row(k).slot == keyMsg) && bytes.HasPrefix(text[at:], escapedObject) && !n.limits.Text.Closed && !n.isOpened() {
 		var exact bool
 		if n.opened, end, exact = jsonwalk.AppendChecked(n.opened[:0], text[:min(len(text), at+freeScratch/2)], at); exact {
-			n.ready = jsonwalk.Span{Start: at, End: end}
+			for jsonwalk.IsSpace(n.opened[len(n.opened)-1]) { // it begins with a brace
+				n.opened = n.opened[:len(n.opened)-1]
+			}
+			if n.opened[len(n.opened)-1] == '}' {
+				n.ready = jsonwalk.Span{Start: at, End: end}
+			}
 			return end
 		}
 	}
@@ -140,7 +145,10 @@ func (n *Normalizer) openMessage() {
 		if raw[0] != '"' || raw[1] >= 'A' && raw[1] <= 'Z' && !textlog.IsLogfmt(raw[1:]) {
 			return
 		}
-		form, part := formOf(raw[1:len(raw)-1], true)
+		form, part := jsonForm, n.opened
+		if n.ready.Len() == 0 || n.ready != n.ev.slots[keyMsg] {
+			form, part = formOf(raw[1:len(raw)-1], true)
+		}
 		if form == noForm || !n.open(form, part) {
 			return
 		}
@@ -157,7 +165,7 @@ func (n *Normalizer) open(form form, part []byte) bool {
 	n.ev.filled &^= 1 << keyMsg
 	at, end, exact := 0, 0, true
 	if form == jsonForm && n.ready.Len() > 0 && n.ready == before.ev.slots[keyMsg] {
-		end = len(bytes.TrimRight(n.opened, blanks))
+		end = len(n.opened)
 		n.keepSlots(end)
 	} else {
 		n.keepSlots(0)
@@ -298,7 +306,9 @@ func (n *Normalizer) readObject(at, end int) bool {
 	if n.readMembers(at+1, topLevel, 1) != end || n.ev.fault != ok {
 		return false
 	}
-	n.settle()
+	if n.late.n > 0 {
+		n.settle()
+	}
 	return n.ev.fault == ok
 }
 

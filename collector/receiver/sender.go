@@ -148,9 +148,9 @@ func (w *workspace) enrichFrom(req *http.Request) {
 
 // client is the address of whose request it is; the zero Addr if it has none.
 func (w *workspace) client(req *http.Request) netip.Addr {
-	at, _ := netip.ParseAddrPort(req.RemoteAddr)
+	peer := admission.PeerOf(req)
 	if w.policy.Client == nil {
-		return at.Addr()
+		return peer
 	}
-	return w.policy.Client(at.Addr(), req.Header)
+	return w.policy.Client(peer, req.Header)
 }

@@ -57,8 +57,7 @@ const (
 )
 
 func (r *Receiver) get() *workspace {
-	w := r.spaces.Get()
-	w.reset()
+	w := r.spaces.Get() // which put has reset
 	w.charge(r.nobody)
 	return w
 }

@@ -102,17 +102,14 @@ func (p *parser) seconds(text []byte) bool {
 // node again, a type, a component, and the level.
 func (p *parser) bgl(rest []byte) bool {
 	const digits = len("1117838570")
-	if len(rest) <= digits || rest[digits] != ' ' {
+	if day := digits + 1; len(rest) <= day+len("2005.06.03") || rest[digits] != ' ' || rest[day+4] != '.' || rest[day+7] != '.' || rest[day+10] != ' ' {
 		return false
 	}
 	var fields [8][]byte
 	for i := range fields {
 		fields[i], rest, _ = bytes.Cut(rest, blank)
 	}
-	second, day, again := fields[0], fields[1], fields[3]
-	if len(day) != len("2005.06.03") || day[4] != '.' || day[7] != '.' {
-		return false
-	}
+	second, again := fields[0], fields[3]
 	var buf [32]byte
 	if i := len("2005-06-03-15.42.50"); len(again) == i+len(".675872") && again[i] == '.' {
 		second = append(append(buf[:0], second...), again[i:]...)

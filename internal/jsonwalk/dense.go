@@ -22,12 +22,6 @@ func gather(w uint64) uint64 { return w >> 7 * 0x0102040810204080 >> 56 }
 // zeros has the highest bit of each byte of w that is zero.
 func zeros(w uint64) uint64 { return ^(w&sevens + sevens | w | sevens) }
 
-// where returns where the bytes c are in a block; cs is c eight times.
-func where(b *[block]byte, cs uint64) uint64 {
-	return gather(zeros(word(b, 0)^cs)) | gather(zeros(word(b, 8)^cs))<<8 | gather(zeros(word(b, 16)^cs))<<16 | gather(zeros(word(b, 24)^cs))<<24 |
-		gather(zeros(word(b, 32)^cs))<<32 | gather(zeros(word(b, 40)^cs))<<40 | gather(zeros(word(b, 48)^cs))<<48 | gather(zeros(word(b, 56)^cs))<<56
-}
-
 // controls returns where control characters are in a block.
 func controls(b *[block]byte) (m uint64) {
 	for n := 0; n < block; n += 8 {
@@ -42,7 +36,14 @@ func word(b *[block]byte, n int) uint64 { return binary.LittleEndian.Uint64(b[n 
 // marks returns where escapes begin in a block that does not begin within one, and where it
 // has to be stopped at: quotes and control characters that no escape has.
 func marks(b *[block]byte) (starts, stops uint64) {
-	slashes, some := uint64(0), uint64(0)
+	slashes, stops := masks(b)
+	escaped := escapedIn(slashes)
+	return slashes &^ escaped, stops &^ escaped
+}
+
+// masksOf returns where backslashes are in a block, and where quotes and control characters are.
+func masksOf(b *[block]byte) (slashes, stops uint64) {
+	some := uint64(0)
 	for n := 0; n < block; n += 8 {
 		w := word(b, n)
 		slashes = slashes>>8 | gathered(zeros(w^ones*'\\'))
@@ -52,8 +53,7 @@ func marks(b *[block]byte) (starts, stops uint64) {
 	if some&highs != 0 {
 		stops |= controls(b)
 	}
-	escaped := escapedIn(slashes)
-	return slashes &^ escaped, stops &^ escaped
+	return slashes, stops
 }
 
 // gathered is gather, in the highest byte.
@@ -105,23 +105,23 @@ func checkDense(b []byte, i int) (end int, done bool) {
 }
 
 // AppendChecked is CheckString and AppendExact in one: it appends the text of the string
-// whose first quote is b[i], and returns the end of the string, or -1.
+// whose first quote is b[i], and returns the end of the string, or -1. It may read what is after b
+// in its memory.
 func AppendChecked(dst, b []byte, i int) (text []byte, end int, exact bool) {
 	out, at := dst[:cap(dst)], len(dst)
-	var rest [2 * beyond]byte
 	for i++; ; {
 		if len(out)-at < beyond {
 			out = slices.Grow(out[:at], max(len(out), 4*beyond))
 			out = out[:cap(out)]
 		}
-		from, k := b, i
-		if len(b)-i < beyond { // with quotes after it
-			for n := copy(rest[:], b[i:]); n < beyond; n++ {
-				rest[n] = '"'
-			}
-			from, k = rest[:], 0
+		var part *[beyond]byte
+		if cap(b)-i >= beyond {
+			part = (*[beyond]byte)(b[i : i+beyond])
+		} else {
+			part = new([beyond]byte) // on the stack
+			copy(part[:], b[i:])
+			part[len(b)-i] = '"'
 		}
-		part := (*[beyond]byte)(from[k:])
 		starts, stops := marks((*[block]byte)(part[:]))
 		n, size, why := appendBlock((*[beyond]byte)(out[at:]), part, starts, stops)
 		switch {
@@ -192,7 +192,7 @@ func copyWords(out *[beyond]byte, n int, from *[beyond]byte, i, k int) int {
 func appendDense(out []byte, at int, inner []byte, i int) (newAt, newI int) {
 	for len(inner)-i >= beyond {
 		part := (*[beyond]byte)(inner[i:])
-		slashes := where((*[block]byte)(part[:]), ones*'\\')
+		slashes, _ := masks((*[block]byte)(part[:]))
 		n, size, why := appendBlock((*[beyond]byte)(out[at:]), part, slashes&^escapedIn(slashes), 0)
 		if at, i = at+n, i+size; why == atEscape {
 			break

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -33,6 +34,17 @@ func TestDense(t *testing.T) {
 		if checkedEnd != end {
 			t.Fatalf("%s: ends at %d, by AppendChecked at %d", text, end, checkedEnd)
 		}
+		// What is after the text in its memory does not matter, nor that there is nothing.
+		for _, tail := range []string{strings.Repeat(parts[r.IntN(len(parts))], 120), `"`, ""} {
+			memory := append(bytes.Clone(text), tail...)[:len(text)]
+			if tail == "" {
+				memory = slices.Clip(memory)
+			}
+			again, end, exact := AppendChecked([]byte("before"), memory, 2)
+			if !bytes.Equal(again, checked) || end != checkedEnd || exact != exactly {
+				t.Fatalf("%s before %.20q: %q, %d, %v, otherwise %q, %d, %v", text, tail, again, end, exact, checked, checkedEnd, exactly)
+			}
+		}
 		if end != 2+len(raw) {
 			continue
 		}
@@ -46,6 +58,28 @@ func TestDense(t *testing.T) {
 		}
 		if string(got) != "before"+want || exact == (bytes.Contains(b, []byte(`\ud800`)) || bytes.Contains(bytes.ReplaceAll(b, []byte(`\ud83d\ude00`), nil), []byte(`\ude00`))) && !strings.Contains(string(b), `\\u`) {
 			t.Fatalf("%s: %q, %v, expected %q", raw, got, exact, want)
+		}
+	}
+}
+
+// TestMasks compares vectors with words, where there are any.
+func TestMasks(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 100_000 {
+		var b [block]byte
+		for i := range b {
+			if b[i] = byte(r.Uint32()); r.IntN(3) == 0 {
+				b[i] = "\\\"\x1f \x00[]#!\x80\xff\xa2\xdc"[r.IntN(13)]
+			}
+		}
+		slashes, stops := masks(&b)
+		if s, q := masksOf(&b); s != slashes || q != stops {
+			t.Fatalf("%q: %x and %x, by words %x and %x", b, slashes, stops, s, q)
+		}
+		for i, c := range b {
+			if slashes>>i&1 == 1 != (c == '\\') || stops>>i&1 == 1 != (c == '"' || c < ' ') {
+				t.Fatalf("%q: %x and %x", b, slashes, stops)
+			}
 		}
 	}
 }
