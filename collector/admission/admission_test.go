@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -264,4 +265,51 @@ func TestLowTurns(t *testing.T) {
 			t.Errorf("%q, want %q", order, want)
 		}
 	})
+}
+
+// An address has one principal as long as that is used, however many begin and end to use it at
+// a time; then it is forgotten.
+func TestPrincipalIsKeptWhileUsed(t *testing.T) {
+	c := New()
+	addr := netip.MustParseAddr("192.0.2.1")
+	conn := c.NewLimit(10, 0).Admit(pipeFrom(t, addr))
+	used := conn.Client(addr)
+	conn.Close()
+	if again := c.OfAddr(addr); again != used || used != conn.Principal() {
+		t.Error("the principal of a request became another one when its connection ended")
+	} else {
+		c.Release(again)
+	}
+	c.Release(used)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 5000 {
+				p := c.OfAddr(addr)
+				if !p.retain() {
+					t.Error("nobody uses what is used")
+				}
+				c.Release(p)
+				c.Release(p)
+			}
+		})
+	}
+	all.Wait()
+	if len(c.principals) != 0 || used.retain() {
+		t.Errorf("%d principals are left", len(c.principals))
+	}
+}
+
+// addressed is a connection from an address.
+type addressed struct {
+	net.Conn
+	from net.Addr
+}
+
+func (a addressed) RemoteAddr() net.Addr { return a.from }
+
+func pipeFrom(t *testing.T, addr netip.Addr) net.Conn {
+	near, far := net.Pipe()
+	t.Cleanup(func() { far.Close() })
+	return addressed{near, net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr, 7))}
 }

@@ -19,7 +19,7 @@ var (
 )
 
 // printed returns the message of an entry that is a line of what a service prints, and the
-// fields before and after it; a nil text: it is none.
+// fields before and after it; a nil text: it is no such line.
 func printed(fields []byte) (before, text, after []byte) {
 	if !bytes.Contains(fields, streamID) { // as in most
 		return nil, nil, nil
@@ -68,7 +68,7 @@ func isOf(a, b []byte) bool {
 }
 
 // whole returns the length of the entry that data begins with, and of the line that ends it;
-// 0: it has not come whole; -1: it is none.
+// 0: it has not come whole; -1: it does not begin with one.
 func whole(data []byte) (n int) {
 	for n < len(data) {
 		f, err := read(data[n:])
