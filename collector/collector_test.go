@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -121,6 +122,22 @@ func TestEndpoints(t *testing.T) {
 	for line := range strings.Lines(r.log.String()) {
 		if !strings.Contains(line, "clients are turned away") {
 			t.Errorf("the log says %s", line)
+		}
+	}
+}
+
+// What is found by its path alone is what the patterns find.
+func TestRoutes(t *testing.T) {
+	routes := run(t, testConfig(t)).handler(nil).(*routes)
+	if len(routes.exact) < 20 || routes.exact[logsPath] == nil {
+		t.Fatalf("%d endpoints", len(routes.exact))
+	}
+	for path := range routes.exact {
+		for _, method := range []string{"GET", "POST", "PUT", "OPTIONS", "DELETE"} {
+			r := httptest.NewRequest(method, path, nil)
+			if _, pattern := routes.mux.Handler(r); pattern != path {
+				t.Errorf("%s %s is for %s", method, path, pattern)
+			}
 		}
 	}
 }

@@ -92,14 +92,24 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	}
 	mux.Handle("/{$}", c.measured("/", inTime, elastic.Handshake(readOnly(index))))
 	mux.Handle("/", c.measured(otherPath, inTime, otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown)))))
-	others := elastic.Documents(mux)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h := exact[r.URL.Path]; h != nil { // mux takes longer to find the same
-			h.ServeHTTP(w, r)
-			return
-		}
-		others.ServeHTTP(w, r)
-	})
+	return &routes{exact, mux, elastic.Documents(mux)}
+}
+
+// routes finds the handler of a request: at once if its path is that of an endpoint, which mux
+// finds, too, but takes longer.
+type routes struct {
+	exact  map[string]http.Handler
+	mux    *http.ServeMux
+	others http.Handler // mux, for all paths
+}
+
+// ServeHTTP implements http.Handler.
+func (s *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := s.exact[r.URL.Path]
+	if h == nil || r.URL.RawPath != "" {
+		h = s.others
+	}
+	h.ServeHTTP(w, r)
 }
 
 // ServesPage reports whether there is a page for people, at /ui/: unless the configuration decides, where it

@@ -13,18 +13,20 @@ const (
 	maxWait    = 8 << 10 // bytes of entries that wait for the rest of the next one
 )
 
-var (
-	streamID = []byte("_STREAM_ID=")
-	ofAnOwn  = []byte("__") // beginning of fields that each entry has its own of
-)
+// printed is an entry that is a line of what a service prints, in parts.
+type printed struct {
+	own                 []byte // fields that each entry has its own of
+	before, text, after []byte // the message and the fields around it; a nil text: it is no such line
+}
 
-// printed returns the message of an entry that is a line of what a service prints, and the
-// fields before and after it; a nil text: it is no such line.
-func printed(fields []byte) (before, text, after []byte) {
+var streamID, ofItsOwn = []byte("_STREAM_ID="), []byte("__")
+
+// printedIn reads a whole entry.
+func printedIn(fields []byte) (p printed) {
 	if !bytes.Contains(fields, streamID) { // as in most
-		return nil, nil, nil
+		return p
 	}
-	ofStream, messages := false, 0
+	ofStream, messages, own := false, 0, 0
 	for rest := fields; len(rest) > 0; {
 		f, _ := read(rest)
 		at := len(fields) - len(rest)
@@ -34,37 +36,25 @@ func printed(fields []byte) (before, text, after []byte) {
 			ofStream = true
 		case "MESSAGE":
 			messages++
-			before, text, after = fields[:at], f.value, rest
+			p = printed{fields[:own], fields[own:at], f.value, rest}
+		}
+		if own == at && bytes.HasPrefix(f.name, ofItsOwn) {
+			own = len(fields) - len(rest)
 		}
 	}
 	if !ofStream || messages != 1 {
-		return nil, nil, nil
+		return printed{}
 	}
-	return before, text, after
+	return p
 }
 
-// shared takes the next field that the lines of a stream have in common off.
-func shared(fields *[]byte) (f field) {
-	for len(*fields) > 0 {
-		f, _ = read(*fields)
-		if *fields = (*fields)[f.size:]; !bytes.Equal(f.name, message) && !bytes.HasPrefix(f.name, ofAnOwn) {
-			return f
-		}
+// isOf reports whether two lines are of one stream: all else but the message is the same.
+func (p *printed) isOf(o *printed) bool {
+	if len(p.before) > len(o.before) {
+		p, o = o, p
 	}
-	return field{}
-}
-
-// isOf reports whether two entries are of one stream.
-func isOf(a, b []byte) bool {
-	for {
-		f, g := shared(&a), shared(&b)
-		if !bytes.Equal(f.name, g.name) || !bytes.Equal(f.value, g.value) {
-			return false
-		}
-		if f.name == nil {
-			return true
-		}
-	}
+	n := len(p.before)
+	return bytes.HasPrefix(o.before, p.before) && bytes.HasPrefix(p.after, o.before[n:]) && bytes.Equal(p.after[len(o.before)-n:], o.after)
 }
 
 // whole returns the length of the entry that data begins with, and of the line that ends it;
@@ -90,14 +80,13 @@ func whole(data []byte) (n int) {
 // it. n is where the last of them ends; 0: the next one, which may do so, has not come whole.
 func (s *session) join(c *receiver.Chunk, data []byte, size int) (fields []byte, n int) {
 	fields, n = data[:size-1], size
-	before, text, after := printed(fields)
-	most := c.Norm.MostJoined()
-	if most == 0 || len(bytes.TrimSpace(text)) == 0 {
+	p, most := printedIn(fields), c.Norm.MostJoined()
+	if most == 0 || len(bytes.TrimSpace(p.text)) == 0 {
 		return fields, n
 	}
 	var joiner textlog.Joiner
-	joiner.Next(text)
-	all := append(s.joined[:0], text...)
+	joiner.Next(p.text)
+	all := append(s.joined[:0], p.text...)
 	for range textlog.MaxJoined - 1 {
 		more := whole(data[n:])
 		if more == 0 && len(data) > n && n <= maxWait && c.Waits() {
@@ -106,19 +95,18 @@ func (s *session) join(c *receiver.Chunk, data []byte, size int) (fields []byte,
 		if more <= 0 {
 			break
 		}
-		next := data[n : n+more-1]
-		_, text, _ := printed(next)
-		if text == nil || len(all)+len(text) >= most || !joiner.Next(text) || !isOf(fields, next) {
+		next := printedIn(data[n : n+more-1])
+		if next.text == nil || len(all)+len(next.text) >= most || !joiner.Next(next.text) || !p.isOf(&next) {
 			break
 		}
-		all = joiner.Append(all, text)
+		all = joiner.Append(all, next.text)
 		n += more
 	}
 	if n > size {
 		end := len(all)
-		all = append(append(all, before...), "MESSAGE\n"...)
+		all = append(append(append(all, p.own...), p.before...), "MESSAGE\n"...)
 		all = append(binary.LittleEndian.AppendUint64(all, uint64(end)), all[:end]...)
-		all = append(append(all, '\n'), after...)
+		all = append(append(all, '\n'), p.after...)
 		fields = all[end:]
 	}
 	if s.joined = all; cap(all) > keepJoined {
