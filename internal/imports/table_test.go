@@ -217,6 +217,7 @@ var table = []edge{
 	{"collector/receiver/gelf", "internal/levels", "levels are those of syslog"},
 	{"collector/receiver/gelf", "collector/admission", "parts of messages are shared out by the network of their sender"},
 	{"collector/receiver/journald", "collector/normalize", "entries become lines"},
+	{"collector/receiver/journald", "collector/textlog", "entries that only continue the one before"},
 	{"collector/receiver/journald", "collector/receiver", "the interface it implements"},
 	{"collector/receiver/journald", "collector/receiver/syslog", "facilities have the names that they have there"},
 	{"collector/receiver/journald", "internal/levels", "levels are those of syslog"},
