@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -174,7 +175,23 @@ func lineOf(r map[string]any) string {
 
 func anyOTLP(t *testing.T) *anyPeer {
 	p := &otlpPeer{digits: `"`}
-	h := newHome(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { p.serve(t, rw, r) }))
+	var mu sync.Mutex
+	stored := map[string]bool{} // by key: what is answered too late comes again
+	h := newHome(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		mu.Lock()
+		defer mu.Unlock()
+		if key := r.Header.Get("Idempotency-Key"); stored[key] {
+			io.WriteString(rw, `{}`)
+		} else {
+			stored[key] = key != ""
+			p.serve(t, rw, r)
+		}
+	}))
 	return &anyPeer{url: "otlp+http://" + h.addr, up: h.heal, down: h.down, stall: h.stall, lines: p.bytes}
 }
 

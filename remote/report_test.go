@@ -132,13 +132,10 @@ func TestClosedWriterIsLetGoOf(t *testing.T) {
 	w.Told()
 	closed := weak.Make(w)
 	w = nil
-	for range 20 {
-		if runtime.GC(); closed.Value() == nil {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("a closed Writer is still in memory")
+	eventually(t, "a closed Writer is no longer in memory", func() bool {
+		runtime.GC()
+		return closed.Value() == nil
+	})
 }
 
 // What a peer says of a refusal is told without secrets, and not at any length.

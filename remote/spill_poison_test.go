@@ -222,7 +222,7 @@ func TestSpillRefusedNotice(t *testing.T) {
 			spill.MaxBytes, spill.DropOldest = 1<<20, true
 			w := backlog(t, "http", peer, 10_000, remote.Options{Spill: spill})
 			peer.up()
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if err := w.Flush(ctx); err != nil {
 				t.Errorf("Flush = %v", err)

@@ -380,7 +380,7 @@ func TestErrorThatCallsTheWriter(t *testing.T) {
 				if name != "losses are told" && (err == nil || !strings.Contains(err.Error(), "asked 4")) {
 					t.Errorf("got %v", err)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatal("the Writer waits for itself")
 			}
 		})

@@ -57,6 +57,12 @@ func listen(t testing.TB) net.Listener {
 func serve(t testing.TB, s *Server) string {
 	t.Helper()
 	l := listen(t)
+	serveOn(t, s, l)
+	return l.Addr().String()
+}
+
+func serveOn(t testing.TB, s *Server, l net.Listener) {
+	t.Helper()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -65,7 +71,6 @@ func serve(t testing.TB, s *Server) string {
 			t.Errorf("Serve: %v", err)
 		}
 	})
-	return l.Addr().String()
 }
 
 func dial(t testing.TB, addr string) net.Conn {
@@ -339,8 +344,10 @@ func TestTimeouts(t *testing.T) {
 					w.Write(b)
 				}
 			})
-			c := dial(t, serve(t, newServer(t, tc.o)))
-			io.WriteString(c, tc.sent)
+			l := listen(t)
+			c := dial(t, l.Addr().String())
+			io.WriteString(c, tc.sent) // it is there when its time begins
+			serveOn(t, newServer(t, tc.o), l)
 			b, err := io.ReadAll(c)
 			if n := strings.Count(string(b), "HTTP/1.1 200"); err != nil || n != tc.answers {
 				t.Errorf("%d answers, %v", n, err)

@@ -446,7 +446,7 @@ func TestSpansCancelled(t *testing.T) {
 			}
 			return true, nil
 		}, func() error { return nil })
-		if took := time.Since(begin); !errors.Is(err, context.Canceled) || took > time.Second || f.reached > 5000 {
+		if took := time.Since(begin); !errors.Is(err, context.Canceled) || took > 30*time.Second || f.reached > 5000 {
 			t.Errorf("%v after %v", err, took)
 		}
 	}

@@ -80,7 +80,7 @@ func (tab *Tab) Go(url string) {
 func (tab *Tab) Call(method string, params, result any) {
 	tab.t.Helper()
 	err := chromedp.Do(tab.ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		defer cancel()
 		return target.Call(ctx, method, params, result)
 	}))
@@ -116,10 +116,10 @@ func (tab *Tab) Eval(expression string, out any) {
 	testkit.OK(tab.t, json.Unmarshal([]byte(answer.Result.Value), out))
 }
 
-// Until waits until an expression is true, for 20 seconds at most.
+// Until waits until an expression is true, for a minute at most.
 func (tab *Tab) Until(expression string) {
 	tab.t.Helper()
-	tab.Within(20*time.Second, expression)
+	tab.Within(time.Minute, expression)
 }
 
 // Within waits until an expression is true, for a time at most.
@@ -198,21 +198,26 @@ func element(what string) string {
 func (tab *Tab) middle(what string) (x, y float64) {
 	tab.t.Helper()
 	tab.Until(element(what))
+	tab.Eval(fmt.Sprintf("void %s?.scrollIntoView({block: 'nearest'})", element(what)), nil)
 	var at [2]float64
+	tab.Still(fmt.Sprintf("((r) => r && [r.x + r.width / 2, r.y + r.height / 2])(%s?.getBoundingClientRect())", element(what)), &at)
+	return at[0], at[1]
+}
+
+// Still stores in out the value of an expression once it has not changed for some frames.
+func (tab *Tab) Still(expression string, out any) {
+	tab.t.Helper()
 	tab.Eval(fmt.Sprintf(`(async () => {
-		const find = () => %s
-		const middle = () => { const r = find()?.getBoundingClientRect(); return r ? [r.x + r.width / 2, r.y + r.height / 2] : [0, 0] }
-		find()?.scrollIntoView({block: 'nearest'})
-		let at = middle()
+		const look = () => JSON.stringify(%s)
+		let value = look()
 		for (let frames = 0, still = 0; still < 6 && frames < 600; frames++) {
 			await new Promise(requestAnimationFrame)
-			const now = middle()
-			still = now[0] && now[0] === at[0] && now[1] === at[1] ? still + 1 : 0
-			at = now
+			const now = look()
+			still = now && now === value ? still + 1 : 0
+			value = now
 		}
-		return at
-	})()`, element(what)), &at)
-	return at[0], at[1]
+		return value && JSON.parse(value)
+	})()`, expression), out)
 }
 
 // Drag presses the mouse at one point and lets it go at another.
@@ -263,6 +268,25 @@ func (tab *Tab) Screenshot() []byte {
 	data, err := base64.StdEncoding.DecodeString(answer.Data)
 	testkit.OK(tab.t, err)
 	return data
+}
+
+// Worked is how long the page's own thread has used a processor, on a busy machine too.
+func (tab *Tab) Worked() time.Duration {
+	tab.t.Helper()
+	tab.Call("Performance.enable", map[string]any{"timeDomain": "threadTicks"}, nil)
+	var answer struct {
+		Metrics []struct {
+			Name  string  `json:"name"`
+			Value float64 `json:"value"`
+		} `json:"metrics"`
+	}
+	tab.Call("Performance.getMetrics", map[string]any{}, &answer)
+	for _, m := range answer.Metrics {
+		if m.Name == "TaskDuration" {
+			return time.Duration(m.Value * float64(time.Second))
+		}
+	}
+	return 0
 }
 
 // Renderers are the processes that draw tabs.

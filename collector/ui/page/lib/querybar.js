@@ -17,6 +17,7 @@ export function QueryBar({ q, range, error, placeholder, onRun }) {
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null))
   const caretAt = useRef(-1)
   const asked = useRef(0)
+  const listed = useRef(0) // the length of the text that list is for, which may be older than draft
   useEffect(() => setDraft(q), [q])
   useLayoutEffect(() => {
     if (caretAt.current >= 0) area.current?.setSelectionRange(caretAt.current, caretAt.current)
@@ -35,12 +36,13 @@ export function QueryBar({ q, range, error, placeholder, onRun }) {
       const found = await suggestions(text, caret, range, recentExpressions())
       if (number !== asked.current) return
       // What is there already needs no offer.
+      listed.current = text.length
       setList(found.filter((s) => s.text.trim() !== text.slice(s.start, s.end)))
       setChosen(-1)
     }, 120)
   }
   const take = (/** @type {Suggestion} */ s) => {
-    const text = draft.slice(0, s.start) + s.text + draft.slice(s.end)
+    const text = draft.slice(0, s.start) + s.text + draft.slice(s.end + draft.length - listed.current)
     caretAt.current = s.start + s.text.length
     setDraft(text)
     close()

@@ -23,7 +23,10 @@ function within(path, params) {
   let part = null
   const timer = setTimeout(() => control.abort(), patience)
   const answer = stream(path, params, { signal: control.signal, onPartial: (data) => { part = data } })
-    .catch(() => part).finally(() => { clearTimeout(timer), mine.end = () => {} })
+    .catch(() => {
+      if (!part && cache.get(key) === mine) cache.delete(key) // who asks again may get an answer
+      return part
+    }).finally(() => { clearTimeout(timer), mine.end = () => {} })
   if (cache.size > 200) cache.clear()
   const mine = { at: Date.now(), answer, end: () => { cache.delete(key), control.abort() } }
   cache.set(key, mine)
