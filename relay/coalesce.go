@@ -54,7 +54,7 @@ func (p *pump) coalesce(n int, full bool) {
 		if g.small++; g.small == 1 {
 			g.since = time.Now()
 		} else if g.small > coalesceRounds {
-			g.on, g.small = time.Since(g.since) < 2*coalesceRounds*coalesceFor, 0
+			g.on, g.small = time.Since(g.since) < 2*coalesceRounds*p.conn.relay.options.coalesceFor, 0
 		}
 		return
 	}
@@ -64,7 +64,7 @@ func (p *pump) coalesce(n int, full bool) {
 	sleeping := &p.conn.relay.sleeping
 	if sleeping.Add(1) <= int32(max(1, runtime.GOMAXPROCS(0)/2)) {
 		p.lowWater(true)
-		sleepShortly(coalesceFor)
+		sleepShortly(p.conn.relay.options.coalesceFor)
 	}
 	sleeping.Add(-1)
 }

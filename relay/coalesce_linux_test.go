@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +18,7 @@ func TestEndOfGathering(t *testing.T) {
 		{name: "TLS", listen: "tls://127.0.0.1:0", options: Options{ServerTLS: a.config("127.0.0.1")}, clientTLS: &tls.Config{RootCAs: a.pool}},
 	} {
 		t.Run(rd.name, func(t *testing.T) {
+			rd.options.coalesceFor = 20 * time.Millisecond // a busy machine is no reason not to gather
 			w := newWay(t, rd)
 			client, upstream := w.connect()
 			line := strings.Repeat("x", 200)

@@ -98,11 +98,12 @@ type Options struct {
 	// found no room, that the handler did not take, or that were left at Shutdown.
 	Access *slog.Logger
 
-	noSplice   bool          // see relaytune
-	bufferSize int           // see relaytune
-	maxPipes   int           // one for 300 descriptors, at most 128; without one, buffers copy
-	grace      time.Duration // drainGrace; longer in tests
-	logQueues  []*logQueue   // of Log and Access
+	noSplice    bool          // see relaytune
+	bufferSize  int           // see relaytune
+	maxPipes    int           // one for 300 descriptors, at most 128; without one, buffers copy
+	grace       time.Duration // drainGrace; longer in tests
+	coalesceFor time.Duration // coalesceFor; longer in tests
+	logQueues   []*logQueue   // of Log and Access
 }
 
 // Balance is a way to choose among upstreams.
@@ -133,6 +134,7 @@ func (o Options) withDefaults() (Options, error) {
 	defaultTo(&o.DrainTimeout, 30*time.Second)
 	defaultTo(&o.SocketMemory, defaultBudget())
 	defaultTo(&o.grace, drainGrace)
+	defaultTo(&o.coalesceFor, coalesceFor)
 	defaultTo(&o.bufferSize, relaytune.BufferSize)
 	o.noSplice = o.noSplice || relaytune.NoSplice
 	check(len(o.To) > 0, "no upstream: To is empty")
