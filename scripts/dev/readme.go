@@ -17,7 +17,7 @@ import (
 
 const (
 	homepage          = "https://github.com/rollway/rollway"
-	foregroundTimeout = 5 * time.Minute
+	foregroundTimeout = 10 * time.Minute // a cold build on a busy machine
 	backgroundTimeout = 10 * time.Minute // until the output is there; make run builds first
 	interruptTimeout  = 30 * time.Second
 )
