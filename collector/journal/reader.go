@@ -68,11 +68,12 @@ type Reader struct {
 	seen     *Seen
 	lent     []byte // the frame returned last
 
-	seg    *segment  // nil: none entered
-	packed bool      // the file is the packed one, or what is packed ahead of it
-	file   disk.File // nil: packed is in memory
-	walk   walker
-	end    uint64 // offset after the records within walk.Limit
+	seg     *segment  // nil: none entered
+	packed  bool      // the file is the packed one, or what is packed ahead of it
+	file    disk.File // nil: packed is in memory
+	created int64     // the time in its header
+	walk    walker
+	end     uint64 // offset after the records within walk.Limit
 }
 
 // NewReader returns a reader whose first frame begins at offset from, or after it if that
@@ -153,6 +154,9 @@ func (r *Reader) Seek(offset uint64) error {
 		return r.err
 	}
 	r.next, r.failures = offset, 0
+	if r.seekHere() {
+		return nil
+	}
 	return r.leave()
 }
 

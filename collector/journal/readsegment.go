@@ -91,7 +91,7 @@ func (r *Reader) enter() (bool, error) {
 		r.err = err
 		return false, err
 	}
-	r.packed = h.Flags&flagPacked != 0
+	r.packed, r.created = h.Flags&flagPacked != 0, h.Created
 	replaced := err == nil && h.Created != created
 	if replaced { // between the two looks: pos is another file's
 		if limit, err = framesEnd(f, path); err != nil {
@@ -105,6 +105,23 @@ func (r *Reader) enter() (bool, error) {
 	r.walk.win.open = false
 	r.walk.Pos = pos // a damaged header costs nothing, frames repeat the id
 	return true, nil
+}
+
+// seekHere moves to the frame with the cursor, if that is in the file that is open and it is known where.
+func (r *Reader) seekHere() bool {
+	s := r.seg
+	if s == nil || r.next < s.first || r.next >= r.end {
+		return false
+	}
+	r.j.mu.Lock()
+	defer r.j.mu.Unlock()
+	if r.file == nil || s.created != r.created || len(s.marks) == 0 { // marks are of another file, or unknown
+		return false
+	}
+	r.walk.Open(r.file, r.walk.Path(), r.walk.Limit) // what it holds was lent
+	r.walk.Expect(s.id)
+	r.walk.Pos, r.walk.win.open = s.seekLocked(r.next), false
+	return true
 }
 
 // enterWindow enters the frame h at the walker's position, which has blocks, and moves past it.

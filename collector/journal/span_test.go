@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rollway/rollway/internal/disktest"
@@ -92,5 +93,56 @@ func TestReaderEnd(t *testing.T) {
 	r.SetEnd(math.MaxUint64)
 	if f, ok, err := r.TryNext(); !ok || err != nil || f.First != 90 {
 		t.Errorf("%+v %v %v", f, ok, err)
+	}
+}
+
+// A reader that seeks finds the record, and opens no file anew for one of the same segment.
+func TestSeek(t *testing.T) {
+	var opened atomic.Int64
+	o := Options{SegmentBytes: 60_000, MaxGroupBytes: 3000, Pack: true, Disk: &disktest.Faulty{FS: disktest.NewMem(), Hook: func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Open {
+			opened.Add(1)
+		}
+		return disktest.Fault{}
+	}}}
+	m := newMixed(t, 9, "", "shop", "bank")
+	j := mustOpen(t, t.TempDir(), o)
+	m.fill(j, 3000)
+	waitPacked(t, j)
+	r := j.NewReader(0)
+	defer r.Close()
+	same, many := 0, 0
+	var in *segment
+	for range 300 {
+		at := m.rng.Uint64N(j.Next())
+		before := opened.Load()
+		if err := r.Seek(at); err != nil {
+			t.Fatal(err)
+		}
+		f, ok, err := r.TryNext()
+		if line, _, _ := bytes.Cut(f.Lines, []byte{'\n'}); err != nil || !ok || f.First != at || string(line)+"\n" != m.model[at] {
+			t.Fatalf("at %d: %d %q %v %v", at, f.First, line, ok, err)
+		}
+		switch n := opened.Load() - before; {
+		case r.seg != in:
+			in, many = r.seg, many+1
+		case n > 0:
+			t.Fatalf("at %d of the same segment %d files were opened", at, n)
+		default:
+			same++
+		}
+	}
+	if same < 20 || many < 20 {
+		t.Errorf("%d seeks in one segment, %d to another", same, many)
+	}
+	j.mu.Lock()
+	r.seg.created++ // the marks are of another file
+	at, before := r.seg.first, opened.Load()
+	j.mu.Unlock()
+	if err := r.Seek(at); err != nil {
+		t.Fatal(err)
+	}
+	if f, ok, err := r.TryNext(); !ok || err != nil || f.First != at || opened.Load() == before {
+		t.Errorf("after the file was replaced: %d %v %v, %d files were opened", f.First, ok, err, opened.Load()-before)
 	}
 }
