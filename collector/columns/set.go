@@ -3,6 +3,7 @@ package columns
 import (
 	"bytes"
 	"hash/maphash"
+	"slices"
 )
 
 // A Set numbers different byte strings, from 0 on, in the order in which they come. Its zero value
@@ -38,18 +39,34 @@ func (s *Set) At(i int) []byte {
 // Add returns the number of b.
 func (s *Set) Add(b []byte) int { return s.add(b, maphash.Bytes(seed, b)) }
 
-// AddAll appends to dst the numbers of the strings from to before to of another set.
-func (s *Set) AddAll(dst []int32, other *Set, from, to int) []int32 {
+// Append gives b the next number, if s has it or not. Such a set is for AddAll of another.
+func (s *Set) Append(b []byte) { s.append(b, maphash.Bytes(seed, b)) }
+
+func (s *Set) append(b []byte, hash uint64) {
+	s.text = append(s.text, b...)
+	s.ends, s.hashes = append(s.ends, len(s.text)), append(s.hashes, hash)
+}
+
+// AddAll appends to dst the numbers of the strings from to before to of another set. known, if it is not
+// empty, has those that the caller knows; others are negative.
+func (s *Set) AddAll(dst []int32, other *Set, from, to int, known []int32) []int32 {
 	for (len(s.ends)+to-from)*2 > len(s.slots) {
 		s.grow()
 	}
 	mask, seen := uint64(len(s.slots)-1), uint64(0)
-	for _, hash := range other.hashes[from:to] {
-		seen |= s.slots[hash&mask] // all are on their way from memory before one is waited for
+	is := func(i int) bool { return len(known) > 0 && known[i] >= 0 }
+	for i := from; i < to; i++ {
+		if !is(i) {
+			seen |= s.slots[other.hashes[i]&mask] // all are on their way from memory before one is waited for
+		}
 	}
 	s.seen = seen
 	for i := from; i < to; i++ {
-		dst = append(dst, int32(s.add(other.At(i), other.hashes[i])))
+		if is(i) {
+			dst = append(dst, known[i])
+		} else {
+			dst = append(dst, int32(s.add(other.At(i), other.hashes[i])))
+		}
 	}
 	return dst
 }
@@ -64,8 +81,7 @@ func (s *Set) add(b []byte, hash uint64) int {
 	for at := hash & mask; ; at = (at + 1) & mask {
 		slot := s.slots[at]
 		if slot == 0 {
-			s.text = append(s.text, b...)
-			s.ends, s.hashes = append(s.ends, len(s.text)), append(s.hashes, hash)
+			s.append(b, hash)
 			s.slots[at] = hash&upperHalf | uint64(len(s.ends))
 			return len(s.ends) - 1
 		}
@@ -77,6 +93,7 @@ func (s *Set) add(b []byte, hash uint64) int {
 
 func (s *Set) grow() {
 	s.slots = make([]uint64, max(64, 2*len(s.slots)))
+	s.hashes, s.ends, s.text = slices.Grow(s.hashes, len(s.ends)), slices.Grow(s.ends, len(s.ends)), slices.Grow(s.text, len(s.text))
 	mask := uint64(len(s.slots) - 1)
 	for i, hash := range s.hashes {
 		at := hash & mask

@@ -242,7 +242,9 @@ func (s *scan) object(checks []check, start int, path *[MaxName]byte, n int) {
 			return
 		}
 		if fits {
-			s.named(checks, value, i, path, m)
+			if s.named(checks, value, i, path, m); s.pending == 0 {
+				return
+			}
 		}
 		if i >= len(line) || line[i] != ',' {
 			return

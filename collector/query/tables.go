@@ -129,12 +129,10 @@ func (t *tables) references(lines []byte, most uint64, size int) *batch {
 	}
 	next := table.refs[referenceLen*row : referenceLen*table.block.Len()]
 	next = next[:min(len(next), len(lines), referenceLen*max(1, 1+(size-1)/table.average))]
-	n := 1
-	for at := referenceLen; at+referenceLen <= len(next) && uint64(n) < most; at += referenceLen {
-		if binary.LittleEndian.Uint64(lines[at:]) != binary.LittleEndian.Uint64(next[at:]) {
-			break
+	n := int(min(uint64(len(next)/referenceLen), most))
+	if next = next[:n*referenceLen]; !bytes.HasPrefix(lines, next) {
+		for n = 1; bytes.Equal(lines[n*referenceLen:][:referenceLen], next[n*referenceLen:][:referenceLen]); n++ {
 		}
-		n++
 	}
 	b := &t.batch
 	*b = batch{table: table, rows: table.rows.AppendTo(b.rows[:0], row, row+n), lines: n}

@@ -256,9 +256,21 @@ func TestKnownGroups(t *testing.T) {
 			}
 			f := found{tables: new(tables)}
 			l := newLens(q, &f)
-			run := func(tabled bool) string {
-				return runBy(t, p, func(run *pipe.Run) {
+			run := func(tabled bool, merged int) string {
+				return runBy(t, p, func(whole *pipe.Run) {
+					parts := []*pipe.Run{whole}
+					for i := range merged {
+						parts = append(parts[:i], p.Start(pipe.Env{Take: func(int) error { return nil }}))
+					}
+					defer func() {
+						for _, part := range parts[:merged] {
+							if err := whole.Merge(part); err != nil {
+								t.Fatal(err)
+							}
+						}
+					}()
 					for block, frame := range lines {
+						run := parts[block*7%c.blocks%len(parts)]
 						if tabled {
 							f.tables.begin = true
 							if frame, err = l.unpack(nil, packed[block], len(frame), columns.Range{}); err != nil {
@@ -279,8 +291,11 @@ func TestKnownGroups(t *testing.T) {
 					}
 				})
 			}
-			if got, want := run(true), run(false); got != want || len(got) < 50 {
-				t.Errorf("%s by %s: got\n%.2000swant\n%.2000s", name, by, got, want)
+			want := run(false, 0)
+			for _, merged := range []int{0, 2, 3} {
+				if got := run(true, merged); got != want || len(got) < 50 {
+					t.Errorf("%s by %s, %d merged: got\n%.2000swant\n%.2000s", name, by, merged, got, want)
+				}
 			}
 		}
 	}

@@ -12,68 +12,6 @@ import (
 // inTable reports whether the values of f in a row of a table are in one of the table's columns.
 func (f *Field) inTable() bool { return f.Index < 0 && f.Find != nil }
 
-// missing is a row of a table whose group is not known.
-type missing struct{ row, key int } // key: its number in statsStep.fresh
-
-// rows is row for rows of a table.
-func (s *statsStep) rows(t *Table, rows []int32) error {
-	s.groups = slices.Grow(s.groups[:0], len(rows))[:len(rows)]
-	grown, known := 0, s.known.begin(s, t, rows, s.groups)
-	s.missing = s.missing[:0]
-	s.fresh.Reset()
-	from := 0 // of the rows that are not added yet
-	for i, row := range rows {
-		switch {
-		case s.groups[i] != unknown:
-		case s.known.regroups:
-			grown += s.addRows(t, rows[from:i], s.groups[from:i])
-			from = i
-			group, more := s.groupOf(s.rowOf(t, row))
-			grown += more
-			if s.known.table == nil { // there are other groups now
-				known += s.known.begin(s, t, rows, s.groups)
-			}
-			s.groups[i] = int32(group)
-			known += s.known.note(i, int32(group))
-		default:
-			s.keyOf(s.rowOf(t, row))
-			s.missing = append(s.missing, missing{i, s.fresh.Add(s.key)})
-		}
-	}
-	if len(s.missing) > 0 {
-		grown += s.addGroups(&s.fresh, 0, s.fresh.Len())
-	}
-	for _, m := range s.missing {
-		group := s.into[m.key]
-		s.groups[m.row] = group
-		known += s.known.note(m.row, group)
-	}
-	s.known.held += known
-	return s.take(known + grown + s.addRows(t, rows[from:], s.groups[from:]))
-}
-
-func (s *statsStep) rowOf(t *Table, row int32) *Row {
-	s.one = Row{table: t, at: int(row), text: s.one.text[:0]}
-	return &s.one
-}
-
-// addRows adds rows to their groups.
-func (s *statsStep) addRows(t *Table, rows, groups []int32) (grown int) {
-	for i, states := range s.states {
-		switch f := s.Calls[i].Field; {
-		case s.Calls[i].Time != nil:
-			for j, row := range rows {
-				grown += s.addTimed(i, int(groups[j]), s.rowOf(t, row))
-			}
-		case f == nil:
-			states.(*counts).addRows(groups)
-		case f.inTable():
-			grown += states.addCells(&t.Cells[f.Cells], rows, groups, s.rowOf(t, 0))
-		}
-	}
-	return grown
-}
-
 // known has the groups of rows of tables by numbers, one of each column: no key is written of a row
 // whose group is known. A number means a value together with how it is to be read:
 //
@@ -200,6 +138,19 @@ func (k *known) slot(i int) uint64 {
 		n++
 	}
 	return n
+}
+
+// look returns the group of the row at i, if it is known by now.
+func (k *known) look(i int) int32 {
+	if k.useless {
+		return unknown
+	}
+	if k.single >= 0 {
+		if at := k.slot(i); at < uint64(len(k.direct)) && k.direct[at] > 0 {
+			return k.direct[at] - 1
+		}
+	}
+	return k.group(k.find(i, k.hashOf(i)))
 }
 
 // lookUp finds the groups of rows that direct does not have.

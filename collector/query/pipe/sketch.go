@@ -35,6 +35,7 @@ type quantile struct {
 	full    [][]float64      // pieces of the numbers, which are not copied when there are more
 	values  []float64        // the last piece
 	buckets map[bucket]int64 // nil: full and values have all
+	memory  *[]float64       // to join full and values, of many quantiles
 }
 
 // bucket is the ratio's power at the upper end of the bucket.
@@ -163,7 +164,7 @@ func (q *quantile) merge(other state) (grown int) {
 			q.full = append(q.full, q.values)
 		}
 		q.full, q.values, q.n = append(q.full, o.full...), o.values, q.n+o.n
-		*o = quantile{p: o.p, short: o.short}
+		*o = quantile{p: o.p, short: o.short, memory: o.memory}
 		return grown + q.check()
 	}
 	for _, piece := range append(o.full, o.values) {
@@ -197,10 +198,15 @@ func (q *quantile) value(buf []byte) Value {
 	}
 	rank := max(1, int64(math.Ceil(q.p*float64(q.n)-1e-9))) // from 1; 0.07*100 is above 7
 	if q.buckets == nil {
+		all := q.values
 		if len(q.full) > 0 {
-			q.full, q.values = nil, slices.Concat(append(q.full, q.values)...)
+			all = (*q.memory)[:0]
+			for _, piece := range append(q.full, q.values) {
+				all = append(all, piece...)
+			}
+			*q.memory = all
 		}
-		return numberOf(buf, nth(q.values, int(rank-1)))
+		return numberOf(buf, nth(all, int(rank-1)))
 	}
 	var last bucket
 	for _, last = range slices.SortedFunc(maps.Keys(q.buckets), bucket.compare) {

@@ -36,7 +36,7 @@ func TestQuantileError(t *testing.T) {
 		"whole":    func() float64 { return float64(r.IntN(100)) },
 		"extremes": func() float64 { return []float64{math.MaxFloat64, -math.MaxFloat64, 5e-324, -5e-324, 0}[r.IntN(5)] },
 	} {
-		q := &quantile{}
+		q := &quantile{memory: new([]float64)}
 		var all []float64
 		held := 0
 		for range 20_000 {
@@ -63,9 +63,9 @@ func TestQuantileOfParts(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 300 {
 		var all []float64
-		into := &quantile{p: r.Float64()}
+		into := &quantile{p: r.Float64(), memory: new([]float64)}
 		for range 1 + r.IntN(12) {
-			part := &quantile{p: into.p}
+			part := &quantile{p: into.p, memory: new([]float64)}
 			for range r.IntN([]int{3, 100, 1500}[r.IntN(3)]) {
 				f := float64(r.IntN(500))
 				all = append(all, f)

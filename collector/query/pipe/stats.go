@@ -48,8 +48,8 @@ type statsStep struct {
 	clock  times.Cache
 
 	known   known
-	missing []missing
-	fresh   columns.Set // keys of groups that may be new
+	missing []int       // rows of a table whose groups are not known
+	fresh   columns.Set // their keys
 	groups  []int32     // of the rows of a table
 	into    []int32     // see addGroups
 	one     Row         // of them
@@ -74,7 +74,8 @@ func (s *statsStep) newStatesOf(c *Call) states {
 	case "count":
 		return new(counts)
 	case "quantile":
-		return newList[quantile](func(q *quantile) { *q = quantile{p: c.P, short: s.short, values: q.values[:0]} })
+		memory := new([]float64)
+		return newList[quantile](func(q *quantile) { *q = quantile{p: c.P, short: s.short, values: q.values[:0], memory: memory} })
 	}
 	return Functions[c.Function](c.Field)
 }
@@ -119,6 +120,77 @@ func (s *statsStep) row(r *Row) error {
 	return s.take(grown)
 }
 
+// rows is row for rows of a table.
+func (s *statsStep) rows(t *Table, rows []int32) error {
+	s.groups = slices.Grow(s.groups[:0], len(rows))[:len(rows)]
+	grown, known := 0, s.known.begin(s, t, rows, s.groups)
+	s.missing = s.missing[:0]
+	s.fresh.Reset()
+	const few = 64 // groups that are not new to a row that comes later; more are added together
+	from := 0      // of the rows that are not added yet
+	added := 0
+	for i, row := range rows {
+		if s.groups[i] == unknown && added > 0 && len(s.missing) == 0 {
+			s.groups[i] = s.known.look(i)
+		}
+		switch {
+		case s.groups[i] != unknown:
+		case s.known.regroups:
+			grown += s.addRows(t, rows[from:i], s.groups[from:i])
+			from = i
+			group, more := s.groupOf(s.rowOf(t, row))
+			grown += more
+			if s.known.table == nil { // there are other groups now
+				known += s.known.begin(s, t, rows, s.groups)
+			}
+			s.groups[i] = int32(group)
+			known += s.known.note(i, int32(group))
+			added++
+		case added < few:
+			group, more := s.groupOf(s.rowOf(t, row))
+			grown += more
+			s.groups[i] = int32(group)
+			known += s.known.note(i, int32(group))
+			added++
+		default:
+			s.keyOf(s.rowOf(t, row))
+			s.fresh.Append(s.key)
+			s.missing = append(s.missing, i)
+		}
+	}
+	if len(s.missing) > 0 {
+		grown += s.addGroups(&s.fresh, 0, s.fresh.Len(), nil)
+	}
+	for j, i := range s.missing {
+		s.groups[i] = s.into[j]
+		known += s.known.note(i, s.into[j])
+	}
+	s.known.held += known
+	return s.take(known + grown + s.addRows(t, rows[from:], s.groups[from:]))
+}
+
+func (s *statsStep) rowOf(t *Table, row int32) *Row {
+	s.one = Row{table: t, at: int(row), text: s.one.text[:0]}
+	return &s.one
+}
+
+// addRows adds rows to their groups.
+func (s *statsStep) addRows(t *Table, rows, groups []int32) (grown int) {
+	for i, states := range s.states {
+		switch f := s.Calls[i].Field; {
+		case s.Calls[i].Time != nil:
+			for j, row := range rows {
+				grown += s.addTimed(i, int(groups[j]), s.rowOf(t, row))
+			}
+		case f == nil:
+			states.(*counts).addRows(groups)
+		case f.inTable():
+			grown += states.addCells(&t.Cells[f.Cells], rows, groups, s.rowOf(t, 0))
+		}
+	}
+	return grown
+}
+
 // groupOf returns the group of a row, and what it takes if it is new.
 func (s *statsStep) groupOf(r *Row) (group, grown int) {
 	grown = s.keyOf(r)
@@ -155,10 +227,11 @@ func (s *statsStep) group(key []byte) (group, grown int) {
 	return group, grown
 }
 
-// addGroups makes s.into the groups of some of the keys. It returns what those take that are new.
-func (s *statsStep) addGroups(keys *columns.Set, from, to int) (grown int) {
+// addGroups makes s.into the groups of some of the keys. known, if it is not empty, has groups of keys, and
+// -1 for others. It returns what those take that are new.
+func (s *statsStep) addGroups(keys *columns.Set, from, to int, known []int32) (grown int) {
 	n := s.keys.Len()
-	s.into = s.keys.AddAll(s.into[:0], keys, from, to)
+	s.into = s.keys.AddAll(s.into[:0], keys, from, to, known)
 	for ; n < s.keys.Len(); n++ {
 		grown += s.newGroup(s.keys.At(n))
 	}
@@ -229,53 +302,6 @@ func (s *statsStep) take(grown int) error {
 	}
 	s.held += grown
 	return nil
-}
-
-// merge adds the groups of other, which is of the same Stats.
-func (s *statsStep) merge(other step) error {
-	const often = 256
-	o := other.(*statsStep)
-	for i := range s.Groups {
-		a, b := &s.cuts[i], &o.cuts[i]
-		if s.Groups[i].Most == 0 || !b.reached {
-			continue
-		}
-		if a.reach(b.first, b.last, s.Groups[i].Most) {
-			if err := s.take(s.regroup(i)); err != nil {
-				return err
-			}
-		}
-		if b.step != a.step {
-			b.use(a.step)
-			if err := o.take(o.regroup(i)); err != nil {
-				return err
-			}
-		}
-	}
-	if s.keys.Len() == 0 {
-		return s.swap(o)
-	}
-	for from := 0; from < o.keys.Len(); from += often {
-		if err := s.env.Check(); err != nil {
-			return err
-		}
-		grown := s.addGroups(&o.keys, from, min(from+often, o.keys.Len()))
-		if err := s.take(grown + s.mergeStates(s.into, o.states, from)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// swap takes the groups of o, which gets memory for others. s has none.
-func (s *statsStep) swap(o *statsStep) error {
-	s.keys, o.keys = o.keys, s.keys
-	for i := range s.states {
-		s.states[i].swap(o.states[i])
-	}
-	held := o.held - o.known.held
-	o.reset()
-	return s.take(held)
 }
 
 // statsRow is a group with its keys.
