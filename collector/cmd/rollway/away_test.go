@@ -22,18 +22,14 @@ import (
 // No line was dropped and no call has lasted longer than slab's bound.
 func TestCollectorAway(t *testing.T) {
 	const perSecond = 2000
-	rounds := testkit.Rounds(t, testkit.Kills, 3, 60)
-	away, maxWait := time.Duration(rounds)*time.Second, 100*time.Millisecond
-	if rounds == 3 {
-		maxWait = 10 * time.Second // other tests run at the same time
-	}
+	away := time.Duration(testkit.Rounds(t, testkit.Kills, 3, 60)) * time.Second
 	data := filepath.Join(t.TempDir(), "data")
 	d := serveDaemon(t, "-data", data)
 	peer, err := remote.Open(d.addr+"/api/logs", remote.Options{Spill: remote.Spill{Dir: filepath.Join(t.TempDir(), "spill")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, err := slab.New(peer, slab.Options{MaxWait: maxWait})
+	lines, err := slab.New(peer, slab.Options{SlabSize: 1 << 20}) // room for all lines of the short run: a busy machine is slow to empty them
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +64,7 @@ func TestCollectorAway(t *testing.T) {
 	if err := errors.Join(err, ledger.Err()); err != nil || ledger.Written != uint64(logged) || shipped.Written != uint64(logged) {
 		t.Errorf("%d lines logged, slab: %+v, remote: %+v, %v", logged, ledger, shipped, err)
 	}
-	if bound := maxWait + 500*time.Millisecond; longest > bound { // on a busy machine
+	if bound := 100*time.Millisecond + 500*time.Millisecond; longest > bound { // on a busy machine
 		t.Errorf("a call took %v", longest)
 	}
 	for i, stored := range d.query(t) {
