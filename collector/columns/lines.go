@@ -35,18 +35,22 @@ func (b *Block) AppendRows(dst []byte, rows Rows, keep func(path string) bool) (
 		return dst, ErrDamaged
 	}
 	passed := make([]int, len(shapes)) // of each shape, lines that are not wanted and not in next yet
+	var waiting []int64                // shapes that have some
 	for row, of := range b.rows {
 		if row%often == often-1 {
 			b.pause()
 		}
 		if rows != nil && !rows.Has(row) {
-			passed[of]++
+			if passed[of]++; passed[of] == 1 {
+				waiting = append(waiting, of)
+			}
 			dst = append(dst, '\n')
 			continue
 		}
-		for i := 0; i < len(passed) && rows != nil; i++ {
+		for _, i := range waiting {
 			b.pass(&shapes[i], &passed[i])
 		}
+		waiting = waiting[:0]
 		s := &shapes[of]
 		for i, h := range s.holes {
 			c := &b.columns[h]
@@ -89,9 +93,6 @@ func (b *Block) readFor(shapes []shape, rows Rows) bool {
 
 // pass goes past the values of n lines of a shape, and clears n.
 func (b *Block) pass(s *shape, n *int) {
-	if *n == 0 {
-		return
-	}
 	for _, h := range s.holes {
 		b.columns[h].next += *n
 	}

@@ -36,6 +36,9 @@ type Frame struct {
 	unknown  bool     // the values
 }
 
+// Bytes is what f takes in memory.
+func (f *Frame) Bytes() int { return 8 * (len(f.trigrams) + len(f.values)) }
+
 // NewBuilder returns a Builder.
 func NewBuilder() (*Builder, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(zstd.MinWindowSize), zstd.WithSingleSegment(true))

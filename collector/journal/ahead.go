@@ -10,7 +10,7 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// maxAhead bounds the packed frames that are held in memory.
+// maxAhead bounds the packed frames, with their filters, that are held in memory.
 const maxAhead = 16 << 20
 
 // aheadPart is packed frames of the segment that is being written, as far as it has any. Readers with
@@ -22,6 +22,7 @@ type aheadPart struct {
 	end     uint64 // offset after the records
 	marks   marks  // all frames
 	filters []filters.Frame
+	held    int // bytes in memory
 }
 
 // excluded returns the frames that do not pass t.
@@ -51,7 +52,7 @@ func (j *Journal) nextAhead() *segment {
 		p.seg.ahead, j.packing, p = nil, nil, nil
 	}
 	if p != nil {
-		if pos = p.pos; p.seg != s || p.failed || len(p.ahead.file) > maxAhead {
+		if pos = p.pos; p.seg != s || p.failed || p.ahead.held > maxAhead {
 			return nil
 		}
 	}
@@ -62,7 +63,7 @@ func (j *Journal) nextAhead() *segment {
 }
 
 // packAhead packs what was added to s, the segment that is being written. If it cannot, s is packed as a
-// whole once it is sealed. The error is that the journal is closing.
+// whole once it is sealed. The error is that there is no packer, or that the journal is closing.
 func (j *Journal) packAhead(s *segment) error {
 	if j.packing == nil {
 		p, err := newPacker()
@@ -100,7 +101,7 @@ func (j *Journal) packFrom(f disk.File, path string, p *packer) error {
 		if err := rest(); err != nil {
 			return err
 		}
-		if len(p.ahead.file) > maxAhead {
+		if p.ahead.held > maxAhead {
 			return io.EOF
 		}
 		before := p.ahead

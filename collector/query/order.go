@@ -59,7 +59,9 @@ func (o *timeOrder) add(offset uint64, line []byte) int {
 		if compareTimes(l, o.lines[0]) > 0 != o.newest {
 			return 0
 		}
-		l.text, held = o.lines[0].text[:0], o.lines[0].bytes()
+		if held = o.lines[0].bytes(); cap(o.lines[0].text) <= 2*len(line)+256 { // a far larger one would stay
+			l.text = o.lines[0].text[:0]
+		}
 	}
 	if o.offsets {
 		l.text = appendAt(l.text, offset, line)

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -107,5 +108,25 @@ func TestOrderByTimeIsBounded(t *testing.T) {
 	waitFor(t, "the memory to be given back", func() bool { return a.memory.Used() == 0 })
 	if resp, _, _ := ask(t, base, "order", "age"); resp.StatusCode != 400 {
 		t.Error(resp.Status)
+	}
+}
+
+// A line that leaves does not leave the memory of a far larger one to those that come.
+func TestTimeOrderMemory(t *testing.T) {
+	o := &timeOrder{most: 1000, newest: true}
+	held, kept := 0, 0
+	for i := range 20_000 {
+		size := 200
+		if i%100 == 0 {
+			size = 200_000
+		}
+		line := append([]byte(timeStart), bytes.Repeat([]byte{'x'}, size)...)
+		held += o.add(uint64(i), line)
+	}
+	for _, l := range o.lines {
+		kept += len(l.text)
+	}
+	if held > 3*kept {
+		t.Errorf("%d bytes are held for %d", held, kept)
 	}
 }
