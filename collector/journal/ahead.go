@@ -13,7 +13,7 @@ import (
 // maxAhead bounds the packed frames, with their filters, that are held in memory.
 const maxAhead = 16 << 20
 
-// aheadPart is packed frames of the segment that is being written, as far as it has any. Readers with
+// An aheadPart is the packed frames of the segment that is being written. Readers with
 // [Reader.SetUnpack] read them instead of the lines in its file; once it is sealed, its packed file begins
 // with them. They are in memory alone, so that a crash leaves nothing that recovery would have to know.
 // It is immutable: with more frames it is another one.
@@ -40,7 +40,7 @@ func (a *aheadPart) excluded(t *filters.Test) (parts []Excluded) {
 	return parts
 }
 
-// nextAhead returns the segment that is being written, if it has lines for a packed frame more.
+// nextAhead returns the segment that is being written, if it has lines for one more packed frame.
 func (j *Journal) nextAhead() *segment {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -82,6 +82,12 @@ func (j *Journal) packAhead(s *segment) error {
 	}
 	if err == nil || errors.Is(err, os.ErrClosed) {
 		return err
+	}
+	j.mu.Lock()
+	retired := s.retired
+	j.mu.Unlock()
+	if retired && errors.Is(err, os.ErrNotExist) { // it was sealed meanwhile: p goes on there
+		return nil
 	}
 	p.failed, p.ahead = true, nil
 	j.showAhead(p)

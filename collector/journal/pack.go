@@ -435,7 +435,7 @@ func (p *packer) encode(dst, lines []byte) []byte {
 // write writes the frame h, which is in out.
 func (p *packer) write() error {
 	if a := p.ahead; p.dst == nil {
-		a = &aheadPart{append(a.file, p.out...), p.h.End(), a.marks, append(a.filters, p.passes), a.held + len(p.out) + p.passes.Bytes()} // beyond what those have who read a
+		a = &aheadPart{append(a.file, p.out...), p.h.End(), a.marks, append(a.filters, p.passes), a.held + len(p.out) + p.passes.Bytes()} // appends after what readers of a see
 		a.marks.add(p.h.First, p.summary.pos, 1)
 		p.ahead = a
 	} else if _, err := p.dst.WriteAt(p.out, p.summary.pos); err != nil {

@@ -126,7 +126,7 @@ func (s *statsStep) rows(t *Table, rows []int32) error {
 	grown, known := 0, s.known.begin(s, t, rows, s.groups)
 	s.missing = s.missing[:0]
 	s.fresh.Reset()
-	const few = 64 // groups that are not new to a row that comes later; more are added together
+	const few = 64 // so many new groups are added one by one, so that later rows find them; more are added together
 	from := 0      // of the rows that are not added yet
 	added := 0
 	for i, row := range rows {
