@@ -228,26 +228,26 @@ func TestRefusedAcquireTakesNothing(t *testing.T) {
 	asking.Wait()
 }
 
-// Work of a principal's own that lasts lets its other work go first, within a slice.
+// Work of a principal's own that lasts lets its other work go first, within a slice, and what comes later all of it.
 func TestLowTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()
 		c.CPU.slots = 1
 		p := c.Named("p", 1)
 		var order []string
-		turnOf := func(low bool) *Turn {
+		turnOf := func(name string) *Turn {
 			turn := new(Turn)
 			turn.Use(c.CPU, p)
-			if low {
-				turn.SetLow()
+			if name != "request" {
+				turn.SetLow(name == "figures")
 			}
 			return turn
 		}
-		scan := turnOf(true)
+		scan := turnOf("scan")
 		scan.Begin()
-		for _, name := range []string{"another scan", "request", "request"} {
+		for _, name := range []string{"figures", "another scan", "request", "request"} {
 			go func() {
-				turn := turnOf(name != "request")
+				turn := turnOf(name)
 				turn.Begin()
 				order = append(order, name)
 				turn.End()
@@ -261,7 +261,7 @@ func TestLowTurns(t *testing.T) {
 		order = append(order, "scan")
 		scan.End()
 		synctest.Wait()
-		if want := []string{"request", "request", "another scan", "scan"}; !slices.Equal(order, want) {
+		if want := []string{"request", "request", "another scan", "scan", "figures"}; !slices.Equal(order, want) {
 			t.Errorf("%q, want %q", order, want)
 		}
 	})

@@ -44,15 +44,25 @@ func (c *CPU) Waiting() int { return int(max(0, c.busy.Load()-c.slots)) }
 // turns are what a CPU knows of a principal; guarded by CPU.mu.
 type turns struct {
 	tag     time.Duration
-	waiting [2]struct{ first, last *Turn } // the low ones second
+	waiting [3]struct{ first, last *Turn } // by Turn.low
 	at      int                            // in CPU.queue; -1: nobody waits
+}
+
+// low is the least Turn.low of what waits; len(waiting): nobody waits.
+func (p *turns) low() int {
+	for low := range p.waiting {
+		if p.waiting[low].first != nil {
+			return low
+		}
+	}
+	return len(p.waiting)
 }
 
 // A Turn is the right of one goroutine, its owner, to work. It is used again and again.
 type Turn struct {
 	cpu     *CPU
 	p       *Principal
-	low     int // 1: it comes after others of p
+	low     int // turns of p that have less come first; 0: short work
 	held    bool
 	begun   time.Time // zero: nobody was waiting yet
 	charged bool      // p has paid for a slice
@@ -66,8 +76,13 @@ type Turn struct {
 func (t *Turn) Use(cpu *CPU, p *Principal) { t.cpu, t.p = cpu, p }
 
 // SetLow has the turns that follow come after those of the same principal that are not low. It is
-// for work that lasts, such as a query.
-func (t *Turn) SetLow() { t.low = 1 }
+// for work that lasts, such as a query. With later they also come after others that are low: for
+// work that nobody waits for as much, such as figures beside lines.
+func (t *Turn) SetLow(later bool) {
+	if t.low = 1; later {
+		t.low = 2
+	}
+}
 
 // Begin returns once it is the owner's turn. It does nothing if it is already.
 func (t *Turn) Begin() {
@@ -182,7 +197,7 @@ func (c *CPU) nextLocked(t *Turn) bool {
 	if p := c.queue[0]; p != t.p {
 		return p.turns.tag < t.p.turns.tag
 	}
-	return t.low > 0 && t.p.turns.waiting[0].first != nil
+	return t.p.turns.low() < t.low
 }
 
 // startLocked begins a slice of t, and charges for it in advance: a principal may have
@@ -241,13 +256,10 @@ func (c *CPU) passLocked() {
 		return
 	}
 	p := &c.queue[0].turns
-	line := &p.waiting[0]
-	if line.first == nil {
-		line = &p.waiting[1]
-	}
+	line := &p.waiting[p.low()]
 	t := line.first
 	line.first, t.next = t.next, nil
-	if p.waiting[0].first == nil && p.waiting[1].first == nil {
+	if p.low() == len(p.waiting) {
 		heap.Pop(&c.queue)
 	}
 	c.startLocked(t)

@@ -39,7 +39,7 @@ func TestRequestsBesideWork(t *testing.T) {
 					}
 					var turn Turn
 					turn.Use(c.CPU, p)
-					turn.SetLow()
+					turn.SetLow(false)
 					for !stop.Load() {
 						turn.Begin()
 						for begin := time.Now(); time.Since(begin) < part.turn && !stop.Load(); {

@@ -256,6 +256,9 @@ func TestFields(t *testing.T) {
 	if code, body := figuresOf(t, base, "/api/fields", "limit", "1", "q", "level=warn"); code != 200 || body != `{"fields":[{"name":"deep.a.a.a.a.a.a.a","count":1,"types":{"object":1},"values":1}],"more":5,"scanned":3,"matched":1}`+"\n" {
 		t.Errorf("%d %s", code, body)
 	}
+	if code, body := figuresOf(t, base, "/api/fields", "last", "1"); code != 200 || strings.Count(body, `"count":1`) != 6 || strings.Count(body, `"name"`) != 6 {
+		t.Errorf("the fields of the last line: %d %s", code, body)
+	}
 	if code, body := figuresOf(t, base, "/api/fields", "limit", "10001"); code != 400 || !strings.Contains(body, "parameter limit: found 10001, expected at most 10000 names") {
 		t.Errorf("%d %s", code, body)
 	}

@@ -29,6 +29,7 @@ type found struct {
 	asked    bool          // where to begin; else what retention has deleted is not missing
 	offsets  bool          // lines are kept with their offsets, as appendAt has them
 	few      bool          // lines are wanted: the search begins with one worker
+	later    bool          // turns come after those of searches for some lines
 
 	tables *tables // of the frame that was read last; nil: lines are wanted
 	batch  *batch  // what emit gets, instead of a line; nil: a line

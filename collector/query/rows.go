@@ -104,7 +104,8 @@ func (a *API) start(w http.ResponseWriter, r *http.Request, req request) (ctx co
 		out.from = req.from
 	}
 	out.turn.Use(a.o.Admission.CPU, a.principal(r))
-	out.turn.SetLow()
+	out.later = req.pipes != nil || req.limit == 0 && req.last == 0
+	out.turn.SetLow(out.later)
 	out.at, out.p, out.few = &out.turn, a.principal(r), req.limit > 0 && !req.byTime
 	out.asked = req.hasFrom
 	out.lend = func() {

@@ -59,3 +59,27 @@ func TestSharesOfQueries(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// A search for some lines, which somebody waits for, comes before figures and before all lines.
+func TestFiguresComeLater(t *testing.T) {
+	a, err := over(newStore(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	for query, later := range map[string]bool{"last=40": false, "limit=40": false, "": true, "q=|+patterns": true, "q=|+limit+5&last=40": true} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/api/query?"+query, nil)
+		req, err := a.parseRequest(r, "q", "last", "limit")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, out, done, ok := a.start(w, r, req)
+		if !ok {
+			t.Fatal(w.Body)
+		}
+		if out.later != later || a.newScan(req.query, 0, 1, false, &out.found).later != later {
+			t.Errorf("%q: later is %v", query, out.later)
+		}
+		done()
+	}
+}

@@ -47,6 +47,7 @@ type rangeScan struct {
 	asked bool
 	p     *admission.Principal
 	few   bool                              // one worker begins, and others after the first span
+	later bool                              // its turns come after those of scans for some lines
 	back  bool                              // spans are cut from the end backwards
 	test  *filters.Test                     // that frames with lines which match pass
 	wide  int                               // how many spans are cut as one at most, forwards, where there are many
@@ -123,7 +124,7 @@ type hit struct {
 
 // newScan returns a scan of [from, end) in ascending order, or with back from its end on.
 func (a *API) newScan(q *Query, from, end uint64, back bool, f *found) *rangeScan {
-	s := &rangeScan{api: a, query: q, asked: f.asked, few: f.few, back: back, p: cmp.Or(f.p, a.nobody), ready: make(chan struct{}, 1)}
+	s := &rangeScan{api: a, query: q, asked: f.asked, few: f.few, later: f.later, back: back, p: cmp.Or(f.p, a.nobody), ready: make(chan struct{}, 1)}
 	s.room.L = &s.mu
 	s.held = holding{memory: a.memory, p: s.p}
 	if q.root != nil {

@@ -55,7 +55,7 @@ const (
 
 // serveFields answers GET /api/fields: which fields the lines that match have.
 func (a *API) serveFields(w http.ResponseWriter, r *http.Request) {
-	a.serveFigures(w, r, askFields, "limit")
+	a.serveFigures(w, r, askFields, "limit", "last")
 }
 
 // fieldFigures is what is told of a field.

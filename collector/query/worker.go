@@ -18,7 +18,7 @@ func (s *rangeScan) work() {
 	defer s.group.Done()
 	w := worker{rangeScan: s}
 	w.turn.Use(s.api.o.Admission.CPU, s.p)
-	w.turn.SetLow()
+	w.turn.SetLow(s.later)
 	defer w.leave()
 	if w.sums {
 		w.own = w.newPart()
