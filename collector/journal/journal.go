@@ -122,8 +122,8 @@ type Journal struct {
 		seg *segment // the one being written; nil: created by the next group
 		buf []byte   // the frame
 
-		tail tail // of the frame before, and then of this one
-		read [32]byte
+		tail tail // before the frame, and then with it
+		read [compareBytes]byte
 	}
 
 	// mu guards all below and the marked fields of segments. It is never held during a disk

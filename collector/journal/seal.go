@@ -303,7 +303,7 @@ func (j *Journal) settle(s *segment) error {
 		}
 	}
 	if err == nil {
-		if away := (&syncTask{file: s.file, size: size}).inPlace(nil); away != nil {
+		if _, away := (&syncTask{file: s.file, size: size}).inPlace(nil); away != nil { // the footer has compared all frames
 			j.mu.Lock()
 			defer j.mu.Unlock()
 			s.busy = false

@@ -54,7 +54,7 @@ type segment struct {
 	synced     uint64             // records below are durable
 	syncErr    error              // of its fsync, which is never called again
 	away       error              // why its file is not in its place, by ErrTakenAway
-	tail       tail               // before size
+	tail       tail               // up to size
 	refilled   bool               // its file has lost bytes before size
 	busy       bool               // its file is about to get its last name, or is being saved: Look leaves it alone
 	marks      marks              // of its file

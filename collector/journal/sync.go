@@ -17,7 +17,8 @@ type syncer struct {
 	queue queue      // waiting for a round to end
 	dirty []*segment // perhaps not durable to their end, oldest first
 	work  []syncTask
-	buf   [32]byte // of the current round, as work is
+
+	buf [compareBytes]byte // of the current round, as work is
 
 	failures int       // fsyncs in a row that failed
 	failed   time.Time // when the last one did
@@ -109,12 +110,13 @@ func (j *Journal) syncRoundLocked() {
 		t := &y.work[i]
 		j.mu.Unlock()
 		var away error
+		var left tail
 		err := t.file.Sync()
 		if err == nil && t.name {
 			err = j.fs.SyncDir(j.dir)
 		}
 		if err == nil {
-			away = t.inPlace(&y.buf)
+			left, away = t.inPlace(y.buf[:])
 		}
 		j.mu.Lock()
 		j.counters.Fsyncs++
@@ -137,6 +139,7 @@ func (j *Journal) syncRoundLocked() {
 		}
 		y.failures = 0
 		t.s.synced, t.s.named = t.end, true
+		t.s.tail.compared(t.tail, left)
 	}
 	y.dirty = slices.DeleteFunc(y.dirty, func(s *segment) bool {
 		return s.retired && (s.synced >= s.end || s.syncErr != nil)

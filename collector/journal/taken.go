@@ -17,48 +17,86 @@ import (
 // a file without an error.
 var ErrTakenAway = errors.New("taken away from the journal")
 
-// tail is the last bytes of a file: of its frames, or of its header if it has none. Who cuts the
-// file takes them away, also if it is filled up again before anybody looks at its size.
+// tail is the last bytes of a file, from those that were compared last on: of its frames, or of its
+// header if it has none. Who cuts the file takes some of them away, also if it is filled up again, by
+// others or by the next write, before anybody looks at its size.
 type tail struct {
-	bytes [32]byte // fewer than a frame or a header has
-	known bool
+	from, to    int64  // equal: nothing is known
+	before, sum uint32 // checksum, CRC-32C, up to from and up to to
 }
+
+const (
+	tailBytes    = 32       // what stays of a tail that was compared; fewer than a frame or a header has
+	mostTail     = 64 << 10 // what is written on until a writer compares a tail by itself
+	compareBytes = 16 << 10 // what is read at a time for that
+)
 
 // tailOf reads the tail of the file of s.
 func (s *segment) tailOf(file disk.File) (t tail) {
-	_, err := file.ReadAt(t.bytes[:], s.size-int64(len(t.bytes)))
-	t.known = err == nil
-	return t
+	var b [tailBytes]byte
+	if _, err := file.ReadAt(b[:], s.size-tailBytes); err != nil {
+		return tail{from: s.size, to: s.size}
+	}
+	return tail{from: s.size - tailBytes, to: s.size, sum: recordlog.Checksum(b[:])}
 }
 
 // errRefilled says that a file has lost bytes for good.
 var errRefilled = errors.New("it was cut and filled up again")
 
-// check returns why the bytes of file before size are not t. buf is of use during the call.
-func (t *tail) check(file disk.File, size int64, buf *[32]byte) error {
-	if !t.known {
-		return nil
+// check returns why the bytes of file are not those of t; if they are, what stays of t. buf is of
+// use during the call.
+func (t tail) check(file disk.File, buf []byte) (left tail, err error) {
+	left, sum := t, t.before
+	left.from = max(t.from, t.to-tailBytes)
+	for at := t.from; at < t.to; {
+		b := buf[:min(int64(len(buf)), t.to-at)]
+		if _, err := file.ReadAt(b, at); err != nil {
+			return t, err
+		}
+		if n := left.from - at; n >= 0 && n < int64(len(b)) {
+			left.before = recordlog.Extend(sum, b[:n])
+		}
+		sum = recordlog.Extend(sum, b)
+		at += int64(len(b))
 	}
-	if _, err := file.ReadAt(buf[:], size-int64(len(buf))); err != nil {
-		return err
+	if sum != t.sum {
+		return t, errRefilled
 	}
-	if *buf != t.bytes {
-		return errRefilled
-	}
-	return nil
+	return left, nil
 }
 
-// inPlace returns why the file of t is not in its place with what was written to it.
-func (t *syncTask) inPlace(buf *[32]byte) error {
+// wrote adds b, which was written to the end of file. If there is much to compare now, it does that:
+// after the write, since that fills up a file that was cut.
+func (t *tail) wrote(file disk.File, b, buf []byte) (err error) {
+	end := t.to + int64(len(b))
+	if end-t.from <= mostTail {
+		t.to, t.sum = end, recordlog.Extend(t.sum, b)
+		return nil
+	}
+	_, err = t.check(file, buf)
+	*t = tail{from: end - tailBytes, to: end, sum: recordlog.Checksum(b[len(b)-tailBytes:])}
+	return err
+}
+
+// compared leaves out what was compared of t when it was was, which left that.
+func (t *tail) compared(was, left tail) {
+	if t.from == was.from && t.before == was.before { // else others have compared more meanwhile
+		t.from, t.before = left.from, left.before
+	}
+}
+
+// inPlace returns why the file of t is not in its place with what was written to it; if it is, what
+// stays of its tail.
+func (t *syncTask) inPlace(buf []byte) (left tail, err error) {
 	switch same, n, err := disk.SameSize(t.file); {
 	case err != nil:
-		return err
+		return t.tail, err
 	case !same:
-		return errors.New("it was removed or replaced")
+		return t.tail, errors.New("it was removed or replaced")
 	case n < t.size:
-		return fmt.Errorf("it was cut to %d of %d bytes", n, t.size)
+		return t.tail, fmt.Errorf("it was cut to %d of %d bytes", n, t.size)
 	}
-	return t.tail.check(t.file, t.size, buf)
+	return t.tail.check(t.file, buf)
 }
 
 // takenLocked notes why the file of s is not in its place; nil: it is.
@@ -105,9 +143,9 @@ func (j *Journal) lookLocked() error {
 	if moved != nil {
 		moved = fmt.Errorf("%w: %w", ErrTakenAway, moved)
 	}
-	errs := make([]error, len(open))
+	errs, left, buf := make([]error, len(open)), make([]tail, len(open)), make([]byte, compareBytes)
 	for i := range open {
-		errs[i] = open[i].inPlace(new([32]byte))
+		left[i], errs[i] = open[i].inPlace(buf)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -116,7 +154,9 @@ func (j *Journal) lookLocked() error {
 		if t.s.file != t.file || t.s.busy || t.s.gone { // meanwhile
 			continue
 		}
-		t.s.takenLocked(errs[i])
+		if t.s.takenLocked(errs[i]); errs[i] == nil {
+			t.s.tail.compared(t.tail, left[i])
+		}
 	}
 	for _, s := range j.segs {
 		j.lost = cmp.Or(j.lost, s.away)

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -171,7 +172,10 @@ func TestRefilledWhileWritten(t *testing.T) {
 					if _, err := j.Append(t.Context(), batch); withSync != errors.Is(err, ErrTakenAway) {
 						t.Fatalf("the next batch: %v", err)
 					}
-					if _, err := j.Append(t.Context(), lines(5, 1)); !errors.Is(err, ErrTakenAway) || !errors.Is(j.Look(), ErrTakenAway) {
+					if err := j.Look(); !errors.Is(err, ErrTakenAway) {
+						t.Fatalf("looked: %v", err)
+					}
+					if _, err := j.Append(t.Context(), lines(5, 1)); !errors.Is(err, ErrTakenAway) {
 						t.Fatalf("the one after it: %v", err)
 					}
 					testkit.OK(t, j.Check())
@@ -191,6 +195,75 @@ func TestRefilledWhileWritten(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Batches that come between a cut and the next look do not hide it, wherever between them it was
+// made, and without a look or a synced batch it is found once mostTail bytes are written.
+func TestRefilledLongAgo(t *testing.T) {
+	for _, before := range []int{0, 1, 3} { // batches since what was compared
+		for name, notice := range map[string]func(j *Journal) error{
+			"look":   (*Journal).Look,
+			"synced": func(j *Journal) error { _, err := j.Append(context.Background(), synced(50, 1)); return err },
+			"write": func(j *Journal) (err error) {
+				most := j.Stats().Bytes + mostTail + 1000
+				for err == nil && j.Stats().Bytes < most {
+					_, err = j.Append(context.Background(), lines(50, 5))
+				}
+				return err
+			},
+		} {
+			t.Run(fmt.Sprint(before, name), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { // in which no second passes
+					dir := t.TempDir()
+					j := mustOpen(t, dir, Options{})
+					defer j.Close()
+					mustAppend(t, j, synced(0, 2))
+					synctest.Wait() // the maintenance of the start
+					testkit.OK(t, j.Look())
+					for i := range before {
+						mustAppend(t, j, lines(2+i, 1))
+					}
+					path := filepath.Join(dir, segmentName(0, extOpen))
+					info, err := os.Stat(path)
+					testkit.OK(t, errors.Join(err, os.Truncate(path, info.Size()-3)))
+					for i := range 10 {
+						mustAppend(t, j, lines(2+before+i, 1))
+					}
+					if err := notice(j); !errors.Is(err, ErrTakenAway) {
+						t.Fatalf("noticed: %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// What was compared is not read again: of a file that is looked at and synced there is never more to
+// compare than what was written since.
+func TestComparedOnce(t *testing.T) {
+	j := mustOpen(t, t.TempDir(), Options{})
+	defer j.Close()
+	left := func() (tail, int64) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return j.segs[0].tail, j.segs[0].size
+	}
+	for i, notice := range []func() error{j.Look, j.Sync} {
+		mustAppend(t, j, lines(i, 1))
+		testkit.OK(t, notice())
+		if left, size := left(); left.to-left.from != tailBytes || left.to != size {
+			t.Errorf("%+v of %d bytes", left, size)
+		}
+	}
+	for i := range 200 {
+		batch := lines(2+i, 1+i%7*20)
+		batch.Synced = i%9 == 0
+		mustAppend(t, j, batch)
+		if left, _ := left(); left.to-left.from > mostTail {
+			t.Fatalf("%+v", left)
+		}
+	}
+	testkit.OK(t, j.Look())
 }
 
 // A process that goes on with the file of an earlier one knows how that ended, and a file without

@@ -36,7 +36,9 @@ func (j *Journal) tryGroup(g *group, first uint64) (int64, error) {
 		return 0, fullError(err)
 	}
 	s := j.writer.seg
+	j.mu.Lock()
 	j.writer.tail = s.tail
+	j.mu.Unlock()
 	var err error
 	if g.cut(j.o.MaxGroupBytes) {
 		err = j.writeParts(g, first, s.size)
@@ -111,18 +113,15 @@ func (j *Journal) writeFrame(g *group, first uint64, pos int64) (int64, error) {
 		h.Codec = recordlog.CodecZstd
 	}
 	h.Put(buf)
-	s, t := j.writer.seg, &j.writer.tail
+	s := j.writer.seg
 	_, err := s.file.WriteAt(buf, pos)
 	if err == nil {
-		// Afterwards, since a write to a file that was cut fills it up.
-		if why := t.check(s.file, pos, &j.writer.read); why != nil {
+		if why := j.writer.tail.wrote(s.file, buf, j.writer.read[:]); why != nil {
 			j.mu.Lock()
 			s.takenLocked(why)
 			j.lost = s.away
 			j.mu.Unlock()
 		}
-		t.known = true
-		copy(t.bytes[:], buf[len(buf)-len(t.bytes):])
 	}
 	pool.Overwrite(j.writer.buf)
 	return size, err
