@@ -84,6 +84,7 @@ func (c *Collector) openJournal() (err error) {
 		KeyAge:       o.KeyAge,
 		Scrub:        o.Scrub,
 		Hold:         holders(&c.config.Kafka),
+		Rest:         c.admission.CPU.Rest,
 		OnFinding:    c.logFinding,
 	})
 	if err != nil {

@@ -125,6 +125,9 @@ func (t *Turn) Yield() {
 	}
 }
 
+// Rest lets requests go on, if there are any. It is for work without turns, once in a slice or more often.
+func (c *CPU) Rest() { c.poll.look(time.Now()) }
+
 // Suspend ends the turn before something that may take long, and reports whether there was
 // one, which is then to begin again.
 func (t *Turn) Suspend() bool {

@@ -14,6 +14,8 @@ const (
 
 	inline  = 96 // bytes up to which a stream is in the head of its column
 	minRows = 16 // with fewer lines columns do not pay
+
+	pauseRows = 256 // between two calls of Pause
 )
 
 // streamLimit returns how many bytes the streams and the paths of a block of lines may have in all. It
@@ -23,6 +25,8 @@ func streamLimit(lines int) int { return 3*lines + 64<<10 }
 // An Encoder makes blocks. It is for one goroutine at a time. It keeps memory for the next
 // block.
 type Encoder struct {
+	Pause func() // is called before each column, and every few hundred lines; nil: nothing
+
 	zstd     *zstd.Encoder
 	lines    []byte
 	splitter splitter
@@ -73,6 +77,7 @@ func (e *Encoder) Values(f func(value []byte)) {
 		if path == "time\x00" {
 			continue
 		}
+		e.pause()
 		var last []byte
 		for _, at := range e.columns[c] {
 			if v := e.lines[at.start:at.end]; !bytes.Equal(v, last) {
@@ -80,6 +85,13 @@ func (e *Encoder) Values(f func(value []byte)) {
 				last = v
 			}
 		}
+	}
+}
+
+// pause lets others work.
+func (e *Encoder) pause() {
+	if e.Pause != nil {
+		e.Pause()
 	}
 }
 
@@ -113,6 +125,9 @@ func (e *Encoder) split() {
 		e.rows = append(e.rows, int64(shape))
 		for i, c := range e.holes[shape] {
 			e.columns[c] = append(e.columns[c], s.values[i])
+		}
+		if len(e.rows)%pauseRows == 0 {
+			e.pause()
 		}
 		start = end
 	}

@@ -29,6 +29,7 @@ func (e *Encoder) appendColumn(head []byte, values []span, text []byte, whole bo
 	if len(values) == 0 {
 		return append(head, formStrings)
 	}
+	e.pause()
 	first := text[values[0].start:values[0].end]
 	if isConstant(values, text, first) {
 		return appendBytes(append(head, formConstant), first)

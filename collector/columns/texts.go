@@ -79,6 +79,9 @@ func (e *Encoder) appendTexts(head []byte, values []span, text []byte) ([]byte, 
 	c.templates.Reset()
 	c.which, c.from, c.variables = c.which[:0], c.from[:0], c.variables[:0]
 	for i, v := range values {
+		if i%pauseRows == 0 {
+			e.pause()
+		}
 		n := len(c.variables)
 		c.from = append(c.from, n)
 		if c.templates.Len() == maxTemplates || !c.cut(text, v) {

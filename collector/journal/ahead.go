@@ -66,7 +66,7 @@ func (j *Journal) nextAhead() *segment {
 // whole once it is sealed. The error is that there is no packer, or that the journal is closing.
 func (j *Journal) packAhead(s *segment) error {
 	if j.packing == nil {
-		p, err := newPacker()
+		p, err := j.newPacker()
 		if err != nil {
 			return err
 		}
@@ -135,5 +135,5 @@ func (j *Journal) packerOf(s *segment) (*packer, error) {
 			return p, nil
 		}
 	}
-	return newPacker()
+	return j.newPacker()
 }

@@ -369,7 +369,7 @@ func eachFrame(fsys disk.FS, dir string, from uint64, f func(Frame) error) (foun
 		file, path, err := c.open(fsys, dir)
 		if err == nil {
 			var list []Finding
-			list, next, err = eachIn(file, path, recordlog.JournalSegment, c.first, f)
+			list, next, err = eachIn(file, path, recordlog.JournalSegment, c.first, nil, f)
 			found = append(found, list...)
 			err = errors.Join(err, file.Close())
 		}
@@ -395,19 +395,20 @@ func EachFrameOf(path string, kind recordlog.Kind, f func(Frame) error) ([]Findi
 	if err != nil && !recordlog.IsDamage(err) {
 		return nil, err
 	}
-	found, _, err := eachIn(file, path, kind, h.First, f)
+	found, _, err := eachIn(file, path, kind, h.First, nil, f)
 	return found, err
 }
 
 // eachIn calls f with the sound frames in file, whose first offset is first. It returns what is
 // wrong with the file, and the offset after its last record.
-func eachIn(file disk.File, path string, kind recordlog.Kind, first uint64, f func(Frame) error) ([]Finding, uint64, error) {
+func eachIn(file disk.File, path string, kind recordlog.Kind, first uint64, pause func(), f func(Frame) error) ([]Finding, uint64, error) {
 	size, err := file.Size()
 	if err != nil {
 		return nil, 0, err
 	}
 	var w walker
 	w.Open(file, path, size)
+	w.unpacked.columns.Pause, w.win.plain.columns.Pause = pause, pause
 	leftOut := ""
 	s, err := recordlog.Scan(file, path, kind, size, first, math.MaxUint64, func(pos int64, h *recordlog.Frame, body []byte) error {
 		if what := h.Unknown(); what != "" {

@@ -45,6 +45,10 @@ type Options struct {
 
 	Last End // as the caller knows it from elsewhere
 
+	// Rest is called by the goroutine that packs, twice in a millisecond of its work or more often,
+	// so that other goroutines do not wait for it. nil: nothing
+	Rest func()
+
 	// OnFinding gets what is found while the journal is open, if it is not nil. It must not
 	// call the journal.
 	OnFinding func(Finding)
@@ -84,6 +88,9 @@ func (o *Options) check() error {
 	o.MaxGroupBytes = cmp.Or(o.MaxGroupBytes, 1<<20)
 	o.MaxKeys = min(cmp.Or(o.MaxKeys, 1_000_000), maxKeys)
 	o.KeyAge = cmp.Or(o.KeyAge, time.Hour)
+	if o.Rest == nil {
+		o.Rest = func() {}
+	}
 	if o.Disk == nil {
 		o.Disk = disk.Real{Owned: true}
 	}

@@ -83,11 +83,12 @@ func (j *Journal) pack(s *segment) error {
 	return err
 }
 
-func newPacker() (*packer, error) {
+func (j *Journal) newPacker() (*packer, error) {
 	enc, err := columns.NewEncoder()
 	if err != nil {
 		return nil, err
 	}
+	enc.Pause = j.o.Rest
 	filter, err := filters.NewBuilder()
 	return &packer{enc: enc, filter: filter}, err
 }
@@ -427,7 +428,11 @@ func (p *packer) flush() error {
 // encode appends a block with the lines to dst.
 func (p *packer) encode(dst, lines []byte) []byte {
 	dst = p.enc.Append(dst, lines)
-	p.filter.Lines(lines)
+	const piece, overlap = 128 << 10, 2 // a trigram less one byte
+	for at := 0; at < len(lines); at += piece {
+		p.filter.Lines(lines[max(at-overlap, 0):min(at+piece, len(lines))])
+		p.enc.Pause()
+	}
 	p.enc.Values(p.filter.Value)
 	return dst
 }
@@ -453,7 +458,7 @@ func (j *Journal) comparePacked(p *packer, path string) error {
 	}
 	defer f.Close() // only read from
 	sum, records, rest := uint32(0), uint64(0), j.takeTurns()
-	if _, _, err := eachIn(f, path, recordlog.JournalSegment, p.summary.foot.First, func(f Frame) error {
+	if _, _, err := eachIn(f, path, recordlog.JournalSegment, p.summary.foot.First, j.o.Rest, func(f Frame) error {
 		records += uint64(f.Records)
 		sum = recordlog.Extend(sum, f.Lines)
 		return rest()

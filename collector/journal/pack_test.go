@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -320,4 +322,18 @@ func TestPackingTakesTurns(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Packing rests many times for each mebibyte: before each column, and between parts of the lines.
+func TestPackingRests(t *testing.T) {
+	var rests atomic.Int64
+	j := mustOpen(t, t.TempDir(), Options{Pack: true, SegmentBytes: 3 << 20, Rest: func() { rests.Add(1) }})
+	m := &mixed{t: t, rng: rand.New(rand.NewPCG(1, 2)), tenants: []string{"", "shop"}}
+	m.fillBytes(j, 7<<20)
+	waitPacked(t, j)
+	st := j.Stats()
+	testkit.OK(t, j.Close())
+	if packed, least := int64(st.PackedFrom)>>20, int64(50); st.PackedSegments < 2 || rests.Load() < least*packed {
+		t.Errorf("%d segments of %d MiB are packed, with %d rests", st.PackedSegments, packed, rests.Load())
+	}
 }

@@ -60,7 +60,7 @@ type lineBuffer struct {
 // reset forgets the lines, and memory for many of them.
 func (b *lineBuffer) reset() {
 	if b.lines = b.lines[:0]; cap(b.lines) > 2*packBytes {
-		*b = lineBuffer{part: b.part}
+		*b = lineBuffer{part: b.part, columns: columns.Block{Pause: b.columns.Pause}}
 	}
 }
 
