@@ -7,8 +7,8 @@ import { QueryBar } from './lib/querybar.js'
 import { RangePicker } from './lib/rangepicker.js'
 import { iso, resolve } from './lib/time.js'
 import { forget } from './lib/suggest.js'
-import { copy, Icon, IconButton, letters, messageOf, toast, useKeys, useTheme } from './lib/ui.js'
-import { formatPlace, parsePlace } from './lib/url.js'
+import { copy, Icon, IconButton, keep, letters, messageOf, recall, toast, useKeys, useTheme } from './lib/ui.js'
+import { formatPlace, keptState, parsePlace } from './lib/url.js'
 import { views } from './views/index.js'
 
 /** @typedef {import('./types.js').Place} Place */
@@ -18,18 +18,10 @@ const first = views[0]?.id ?? ''
 
 /** A choice of the reader's that stays with the browser. @param {string} name @param {string} initial @returns {[string, (value: string) => void]} */
 function useKept(name, initial) {
-  const [value, set] = useState(() => {
-    try {
-      return localStorage.getItem('rollway-' + name) ?? initial
-    } catch {
-      return initial
-    }
-  })
+  const [value, set] = useState(() => recall(name) ?? initial)
   return [value, (next) => {
     set(next)
-    try {
-      localStorage.setItem('rollway-' + name, next)
-    } catch { /* a browser that keeps nothing */ }
+    keep(name, next)
   }]
 }
 
@@ -48,7 +40,7 @@ function App() {
   const current = useRef(place)
   current.current = place
 
-  const move = (/** @type {Place} */ next, /** @type {boolean} */ replace) => {
+  const move = (/** @type {Place} */ next, replace = false) => {
     const url = formatPlace(next)
     if (url !== location.hash) history[replace ? 'replaceState' : 'pushState'](null, '', url)
     setPlace(next)
@@ -72,11 +64,11 @@ function App() {
     document.title = [place.q, view?.title, 'Rollway'].filter(Boolean).join(' · ')
   }, [place.q, view])
 
-  const go = (/** @type {Partial<Place>} */ to, replace = false) => {
-    const next = { ...current.current, state: {}, ...to }
+  const go = (/** @type {Partial<Place>} */ to) => {
+    const next = { ...current.current, state: keptState(current.current.state), ...to }
     // A filter shows lines; what pipes make of them is a table.
     if (next.view === 'search' && splitPipes(next.q).pipes) Object.assign(next, { view: 'stats', state: {} })
-    move(next, replace)
+    move(next)
     if (formatPlace(next) === formatPlace(current.current)) setRun((n) => n + 1)
   }
   const setState = (/** @type {Record<string, string>} */ patch, replace = false) => {
@@ -84,7 +76,7 @@ function App() {
     current.current = next
     move(next, replace)
   }
-  const show = (/** @type {import('./types.js').View} */ v) => move({ ...place, view: v.id, q: v.query === 'pipes' ? place.q : filter, state: {} }, false)
+  const show = (/** @type {import('./types.js').View} */ v) => move({ ...place, view: v.id, q: v.query === 'pipes' ? place.q : filter, state: {} })
   const keys = Object.fromEntries(views.map((v) => [v.key, () => show(v)]))
   useKeys({ ...keys, '/': () => /** @type {HTMLTextAreaElement | null} */ (document.getElementById('q'))?.focus(), '?': () => setHelp(true), r: () => setRun((n) => n + 1) })
   if (!view) return null
@@ -111,9 +103,9 @@ function App() {
       ${session.tokens && session.authenticated && session.user && html`<button type="button" class="quiet user" title="Log out" onClick=${() => logout()}><${Icon} name="user" /><bdi>${session.user}</bdi></button>`}
     </header>
     ${(view.query || view.range) && html`<div class="bar" role="search">
-      ${view.query && html`<${QueryBar} q=${view.query === 'pipes' ? place.q : filter || place.q} range=${range} error=${error} onRun=${(/** @type {string} */ q) => go({ q, state: keptState(place.state) }, false)}
+      ${view.query && html`<${QueryBar} q=${view.query === 'pipes' ? place.q : filter || place.q} range=${range} error=${error} onRun=${(/** @type {string} */ q) => go({ q })}
         placeholder=${view.query === 'pipes' ? 'level>=error | stats count() by service' : 'A word, or level>=error service=shop'} />`}
-      ${view.range && html`<${RangePicker} range=${range} utc=${zone === 'utc'} onChange=${(/** @type {string} */ since, /** @type {string} */ until) => go({ since, until, state: keptState(place.state) }, false)} />`}
+      ${view.range && html`<${RangePicker} range=${range} utc=${zone === 'utc'} onChange=${(/** @type {string} */ since, /** @type {string} */ until) => go({ since, until })} />`}
     </div>`}
     <main id="main" tabindex="-1" class=${'view-' + view.id}>
       <h1 class="unseen">${view.title}</h1>
@@ -124,9 +116,6 @@ function App() {
     ${login && html`<${Login} done=${() => whoAmI().then((s) => { if (s.user !== session.user) forget(); setSession(s); setLogin(false); setRun((n) => n + 1) })} />`}
     <${Toast} />`
 }
-
-/** What of a view's state outlives a new question: how lines look. @param {Record<string, string>} state */
-const keptState = (state) => Object.fromEntries(Object.entries(state).filter(([name]) => ['cols', 'wrap', 'facets', 'tab', 'as', 'order'].includes(name)))
 
 /** A click that is for this page; others open tabs. @param {MouseEvent} e */
 function plain(e) {

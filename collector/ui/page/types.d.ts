@@ -31,7 +31,7 @@ export interface ViewProps {
   range: Range
   state: Record<string, string>
   setState: (patch: Record<string, string>, replace?: boolean) => void
-  go: (to: Partial<Place>, replace?: boolean) => void // unnamed parts stay; state is replaced
+  go: (to: Partial<Place>) => void // unnamed parts stay, of state what keptState of lib/url.js has
   onError: (err: unknown) => void // shows an error of the expression under its column
   run: number // counts runs: the same query again has another number
   utc: boolean

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,19 @@ type Browser struct{ ctx context.Context }
 // Start starts Chromium, or skips the test where there is none.
 func Start(t testing.TB) *Browser {
 	t.Helper()
-	path := testkit.Program(t, "chromium")
+	return start(t, testkit.Program(t, "chromium"))
+}
+
+// StartIdle starts a Chromium that works only while nothing else of the machine does, as if it were on another.
+func StartIdle(t testing.TB) *Browser {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "chromium")
+	testkit.OK(t, os.WriteFile(path, fmt.Appendf(nil, "#!/bin/sh\nexec %s --idle 0 %s \"$@\"\n", testkit.Program(t, "chrt"), testkit.Program(t, "chromium")), 0o700))
+	return start(t, path)
+}
+
+func start(t testing.TB, path string) *Browser {
+	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, // in a container
 		chromedp.Flag("disable-quic", true), chromedp.Flag("hide-scrollbars", false))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
@@ -289,8 +302,9 @@ func (tab *Tab) Worked() time.Duration {
 	return 0
 }
 
-// Renderers are the processes that draw tabs.
-func (b *Browser) Renderers(t testing.TB) (pids []int) {
+// Memory is how many bytes the tab that takes most has for itself: the program of the browser, which all
+// share, is left out. It is 0 where /proc does not tell.
+func (b *Browser) Memory(t testing.TB) (most int64) {
 	t.Helper()
 	var answer struct {
 		Info []struct {
@@ -300,19 +314,10 @@ func (b *Browser) Renderers(t testing.TB) (pids []int) {
 	}
 	testkit.OK(t, chromedp.FromContext(b.ctx).Browser.Call(b.ctx, "SystemInfo.getProcessInfo", map[string]any{}, &answer))
 	for _, p := range answer.Info {
-		if p.Type == "renderer" {
-			pids = append(pids, p.ID)
+		if p.Type != "renderer" {
+			continue
 		}
-	}
-	return pids
-}
-
-// Memory is how many bytes the tab that takes most has for itself: the program of the browser, which all
-// share, is left out. It is 0 where /proc does not tell.
-func (b *Browser) Memory(t testing.TB) (most int64) {
-	t.Helper()
-	for _, pid := range b.Renderers(t) {
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // it may have ended
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.ID)) // it may have ended
 		_, rest, _ := strings.Cut(string(status), "RssAnon:")
 		var kib int64
 		_, _ = fmt.Sscan(rest, &kib)

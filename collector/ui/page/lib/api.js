@@ -132,8 +132,8 @@ export async function events(path, params, options) {
 }
 
 /**
- * Asks for figures. Parts come to onPartial while the search runs; the whole is returned. Lines that wait
- * for one of the browser's six connections, which all tabs share, get it first.
+ * Asks for figures. Parts come to onPartial while the search runs, the newest once a frame at most; the whole
+ * is returned. Lines that wait for one of the browser's six connections, which all tabs share, get it first.
  * @param {string} path @param {Params} params
  * @param {Options & {onPartial?: (part: any) => void}} options
  * @returns {Promise<any>}
@@ -141,11 +141,20 @@ export async function events(path, params, options) {
 export async function stream(path, params, options) {
   /** @type {any} */
   let result
-  await events(path, params, { ...options, priority: 'low', onEvent: ({ event, data }) => {
-    if (event === 'partial') options.onPartial?.(JSON.parse(data))
-    if (event === 'done') result = JSON.parse(data)
-    if (event === 'error') throw new ApiError(503, JSON.parse(data).error)
-  } })
+  let part = '', frame = 0
+  const draw = () => {
+    frame = 0
+    options.onPartial?.(JSON.parse(part))
+  }
+  try {
+    await events(path, params, { ...options, priority: 'low', onEvent: ({ event, data }) => {
+      if (event === 'partial') [part, frame] = [data, frame || requestAnimationFrame(draw)]
+      if (event === 'done') result = JSON.parse(data)
+      if (event === 'error') throw new ApiError(503, JSON.parse(data).error)
+    } })
+  } finally {
+    cancelAnimationFrame(frame)
+  }
   if (!result) throw new ApiError(0, 'The answer broke off before its end.')
   return result
 }
@@ -161,3 +170,6 @@ export async function lines(path, params, options) {
   await pieces(response, '\n', options.onLine, options.signal)
   return response.headers
 }
+
+/** The rows of figures as objects. @param {import('../types.js').Table | null} table @returns {Record<string, any>[]} */
+export const objects = (table) => table ? table.rows.map((row) => Object.fromEntries(table.columns.map((name, i) => [name, row[i]]))) : []

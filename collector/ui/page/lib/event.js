@@ -1,33 +1,23 @@
 // One line, opened at the side: its fields, its stack trace, the lines around it and those of
 // its trace, and the line as it is stored.
 
-import { html, useState, useEffect, useMemo } from './html.js'
+import { html, useState, useMemo } from './html.js'
 import { lines as ask } from './api.js'
 import { hasTerm, quote, term, toggleValue } from './expr.js'
 import { fieldOf, fieldsOf, head, levelName, parseOffsetLine, size, text, visible } from './line.js'
+import { look } from './row.js'
 import { ago, iso, lasting, stamp } from './time.js'
-import { Choice, copy, Failure, Icon, IconButton } from './ui.js'
+import { Choice, copy, Failure, Icon, IconButton, useAsked } from './ui.js'
+import { keptState } from './url.js'
 
 /** @typedef {import('../types.js').Line} Line */
 
-/**
- * @typedef {object} EventProps
- * @property {Line} line
- * @property {string} q
- * @property {boolean} utc
- * @property {string} tab fields, around, trace or raw
- * @property {string[]} columns
- * @property {(tab: string) => void} setTab
- * @property {(q: string) => void} setQ
- * @property {(name: string) => void} toggleColumn
- * @property {(line: Line) => void} onOpen another line
- * @property {(since: string, until: string) => void} setRange
- * @property {() => void} onClose
- */
+/** @typedef {import('../types.js').ViewProps & {line: Line, onOpen: (line: Line) => void, onClose: () => void}} EventProps onOpen is of another line */
 
 /** @param {EventProps} props */
 export function EventPanel(props) {
-  const { line, utc, tab, setTab, onClose } = props
+  const { line, utc, state, setState, go, onClose } = props
+  const tab = state.tab || 'fields'
   const trace = fieldOf(line, 'trace_id')
   /** @type {[string, string][]} */
   const tabs = [['fields', 'Fields'], ['around', 'Lines around']]
@@ -43,9 +33,9 @@ export function EventPanel(props) {
       <${IconButton} icon="close" label="Close (Esc)" onClick=${onClose} />
     </header>
     <div class="event-time"><button type="button" class="quiet" title="Search 5 minutes around this time"
-      onClick=${() => props.setRange(iso(line.ms - 3e5), iso(line.ms + 3e5))}>${stamp(line.ms, utc)}${utc ? ' UTC' : ''}</button> <span class="dim">${ago(line.ms, Date.now())}</span></div>
+      onClick=${() => go({ view: 'search', since: iso(line.ms - 3e5), until: iso(line.ms + 3e5), state: { ...keptState(state), line: line.offset < 0 ? '' : String(line.offset) } })}>${stamp(line.ms, utc)}${utc ? ' UTC' : ''}</button> <span class="dim">${ago(line.ms, Date.now())}</span></div>
     <${Long} class="event-msg" value=${line.msg} most=${1500} />
-    <${Choice} label="What is shown of the line" value=${tab} options=${tabs} onChange=${setTab} />
+    <${Choice} label="What is shown of the line" value=${tab} options=${tabs} onChange=${(/** @type {string} */ to) => setState({ tab: to === 'fields' ? '' : to }, true)} />
     <div class="event-body">${tab === 'around' ? html`<${Around} ...${props} />`
       : tab === 'trace' && trace ? html`<${Trace} ...${props} id=${text(trace)} />`
       : tab === 'raw' ? html`<${Raw} line=${line} />` : html`<${Fields} ...${props} />`}</div>
@@ -60,7 +50,9 @@ function Long({ value, class: kind = '', most = 4000 }) {
 }
 
 /** @param {EventProps} props */
-function Fields({ line, q, setQ, columns, toggleColumn }) {
+function Fields({ line, q, state, setState, go }) {
+  const { columns, toggleColumn } = look({ state, setState })
+  const setQ = (/** @type {string} */ next) => go({ q: next, state })
   const [all, setAll] = useState(false)
   const fields = useMemo(() => fieldsOf(line).filter(([name]) => name !== 'msg' && name !== 'time'), [line])
   const [stacks, plain] = useMemo(() => [fields.filter(isStack), fields.filter((f) => !isStack(f))], [fields])
@@ -108,19 +100,15 @@ const ours = (row) => !/node_modules|site-packages|\/usr\/|\/go\/pkg\/|\bjava\.|
 /** Whether a row is the code of a library's frame in the row before it, as in Python. @param {string[]} rows @param {number} i */
 const belongs = (rows, i) => /^\s+File "/.test(rows[i - 1] ?? '') && !ours(rows[i - 1] ?? '')
 
-/** Lines of an endpoint, in the order of the answer. @param {string} path @param {import('./api.js').Params | null} params null: none @param {string} key */
-export function useLines(path, params, key) {
-  const [found, set] = useState({ key: '', lines: /** @type {Line[]} */ ([]), loading: true, error: /** @type {unknown} */ (null) })
-  useEffect(() => {
-    if (!params) return
-    const control = new AbortController()
+/** Lines of an endpoint, in the order of the answer. @param {string} path @param {import('./api.js').Params | null} params null: none */
+export function useLines(path, params) {
+  const { data, loading, error } = useAsked(async (signal) => {
     /** @type {Line[]} */
     const list = []
-    ask(path, params, { signal: control.signal, onLine: (row) => list.push(parseOffsetLine(row)) })
-      .then(() => set({ key, lines: list, loading: false, error: null }), (error) => control.signal.aborted || set({ key, lines: list, loading: false, error }))
-    return () => control.abort()
-  }, [key])
-  return found.key === key ? found : { lines: [], loading: true, error: null }
+    if (params) await ask(path, params, { signal, onLine: (row) => list.push(parseOffsetLine(row)) })
+    return list
+  }, [JSON.stringify(params)])
+  return { lines: loading || !data ? [] : data, loading, error }
 }
 
 /** @param {EventProps} props */
@@ -128,7 +116,7 @@ function Around({ line, utc, onOpen }) {
   const [by, setBy] = useState('service')
   const [n, setN] = useState(20)
   const params = { offset: line.offset, before: n, after: n, by }
-  const { lines, loading, error } = useLines('/api/context', params, JSON.stringify(params))
+  const { lines, loading, error } = useLines('/api/context', params)
   if (line.offset < 0) return html`<p class="dim">Nothing tells where this line is in the journal.</p>`
   return html`<div class="row-tools"><${Choice} label="Lines of" value=${by} onChange=${setBy}
       options=${[['service', 'Same service'], ['file', 'Same file'], ['', 'All lines']]} />
@@ -140,7 +128,7 @@ function Around({ line, utc, onOpen }) {
 function Trace({ line, id, utc, onOpen }) {
   const day = 864e5
   const params = { q: 'trace_id=' + quote(id), since: iso(line.ms - day), until: iso(line.ms + day), order: 'time', limit: 1000, offsets: true }
-  const { lines, loading, error } = useLines('/api/query', params, id)
+  const { lines, loading, error } = useLines('/api/query', params)
   const first = lines[0]?.ms ?? 0, last = lines[lines.length - 1]?.ms ?? 0
   if (error) return html`<${Failure} error=${error} />`
   return html`<p class="dim">${loading ? 'searching …' : `${lines.length} lines in ${lasting(last - first)}, in order of time`}</p>

@@ -83,7 +83,7 @@ function FacetBox({ facet, estimate, q, setQ, column, toggleColumn, remove }) {
       const name = value === null ? 'without' : head(field === 'level' ? levelName(text(value)) : text(value), 120) || '""'
       return html`<li key=${text(value)} class=${has ? 'included' : hasNot ? 'excluded' : ''}>
         <button type="button" class="facet-value" aria-pressed=${has} title=${`${name}: ${count(n)} lines. Click for these alone`} onClick=${() => setQ(toggleValue(q, field, value))}>
-          <span class=${field === 'level' ? 'facet-bar bar-' + severityOf(text(value)) : 'facet-bar'} style=${{ width: value === null ? '0' : 100 * n / top + '%' }}></span>
+          <span class=${field === 'level' ? 'facet-bar sev-' + severityOf(text(value)) : 'facet-bar'} style=${{ width: value === null ? '0' : 100 * n / top + '%' }}></span>
           <bdi class=${value === null ? 'dim' : ''}>${name}</bdi><span class="facet-count">${short(n)}</span></button>
         <${IconButton} icon="minus" label=${`Leave out ${head(field, 60)} ${name}`} pressed=${hasNot} onClick=${() => setQ(toggleValue(q, field, value, true))} />
       </li>`

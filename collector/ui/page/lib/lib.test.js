@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
+import { stream } from './api.js'
 import { columnIndex, completion, patternTerm, splitPipes, term, toggleTerm, toggleValue } from './expr.js'
 import { Big, fieldsOf, head, parseLine, parseOffsetLine, severityOf, short, visible } from './line.js'
 import { overTime, best } from './pivot.js'
@@ -119,6 +120,35 @@ test('a filter of a screen leaves what it hides', () => {
   screen.add([parseLine('{"msg":"a 3"}', 3)], true)
   const some = screen.having('a ')
   assert.deepEqual([some.shown.map((l) => l.msg), some.held, screen.shown.length], [['a 1', 'A 2'], 1, 3])
+})
+
+test('parts of figures that come before a frame are drawn once, and none after the whole', async () => {
+  /** @type {(() => void)[]} */
+  const frames = []
+  /** @type {ReadableStreamDefaultController} */
+  let to
+  const global = /** @type {any} */ (globalThis)
+  global.location = { href: 'data:/ui/' }
+  global.requestAnimationFrame = (/** @type {() => void} */ f) => frames.push(f)
+  global.cancelAnimationFrame = (/** @type {number} */ n) => delete frames[n - 1]
+  global.fetch = async () => new Response(new ReadableStream({ start: (c) => { to = c } }))
+  /** @type {number[]} */
+  const drawn = []
+  const answer = stream('/api/hits', {}, { onPartial: (n) => drawn.push(n) })
+  const send = async (/** @type {string} */ event, /** @type {number} */ n) => {
+    to.enqueue(new TextEncoder().encode(`event: ${event}\ndata: ${n}\n\n`))
+    for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+  }
+  await new Promise(setImmediate)
+  for (const n of [1, 2, 3]) await send('partial', n)
+  assert.deepEqual([drawn, frames.length], [[], 1])
+  frames[0]?.()
+  for (const n of [4, 5]) await send('partial', n)
+  await send('done', 6)
+  to.close()
+  assert.equal(await answer, 6)
+  frames.forEach((draw, i) => i > 0 && draw())
+  assert.deepEqual(drawn, [3])
 })
 
 /**

@@ -119,11 +119,10 @@ export function head(s, most) {
 
 const elsewhere = new Set(['time', 'level', 'msg', 'service', 'error.stack', 'error.fingerprint', 'trace_id', 'span_id'])
 
-/** What a row tells beside its message: the error and attributes. @param {Line} line @param {Set<string>} shown fields that have a column */
-export function details(line, shown) {
+/** What a row tells beside its message: the error and attributes. @param {Line} line @param {Set<string>} shown fields that have a column @param {number} room characters */
+export function details(line, shown, room) {
   /** @type {[string, string][]} */
   const list = []
-  let room = 400
   for (const [name, value] of fieldsOf(line)) {
     if (elsewhere.has(name) || shown.has(name)) continue
     const short = head(text(value).slice(0, 100).replace(/\s+/g, ' '), 80)

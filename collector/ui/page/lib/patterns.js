@@ -1,7 +1,7 @@
 // Messages by pattern: how many there are of each, which are new, and to add or exclude one.
 
 import { html, useState } from './html.js'
-import { ApiError } from './api.js'
+import { objects } from './api.js'
 import { hasTerm, patternTerm, toggleTerm } from './expr.js'
 import { count, head, levelName, severityOf } from './line.js'
 import { ago, iso } from './time.js'
@@ -17,7 +17,7 @@ export function Patterns({ tabs, q, filter, range, state, setState, go, onError 
   const asked = useFigures('/api/stats', range.from === null ? null
     : { ...range.params, since: iso(range.from - length), q: `${filter} | patterns new since "${iso(range.from)}" limit ${limit}` }, [filter, range, limit])
   const before = length ? asked : { data: null, loading: false }
-  if (error) return html`<div class="toolbar">${tabs}</div>${error instanceof ApiError && error.column ? null : html`<${Failure} error=${error} />`}`
+  if (error) return html`<div class="toolbar">${tabs}</div><${Failure} error=${error} />`
   const rows = objects(onlyNew ? before.data : data)
   const fresh = new Set(objects(before.data).map((r) => r.pattern))
   const top = Math.max(1, ...rows.map((r) => r.count))
@@ -37,9 +37,9 @@ export function Patterns({ tabs, q, filter, range, state, setState, go, onError 
           <td class=${'sev-' + severityOf(r.level ?? '')}>${levelName(r.level ?? '')}</td>
           <td class="pattern-text" title=${head(r.example ?? '', 500)}>${fresh.has(r.pattern) && html`<span class="chip new">new</span> `}<bdi>${marked(head(r.pattern, 600))}</bdi></td>
           <td class="dim nowrap">${ago(Date.parse(r.first), now)}</td><td class="dim nowrap">${ago(Date.parse(r.last), now)}</td>
-          <td class="nowrap"><button type="button" class="quiet to-lines" aria-label="Lines of this pattern" onClick=${() => go({ view: 'search', q: toggleTerm(filter, only, not), state: {} }, false)}><span>Lines</span><${Icon} name="right" /></button>
-            <${IconButton} icon="plus" label="Only this pattern" pressed=${hasTerm(q, only)} onClick=${() => go({ q: toggleTerm(q, only, not), state }, false)} />
-            <${IconButton} icon="minus" label="Leave out this pattern" pressed=${hasTerm(q, not)} onClick=${() => go({ q: toggleTerm(q, not, only), state }, false)} /></td></tr>`
+          <td class="nowrap"><button type="button" class="quiet to-lines" aria-label="Lines of this pattern" onClick=${() => go({ view: 'search', q: toggleTerm(filter, only, not), state: {} })}><span>Lines</span><${Icon} name="right" /></button>
+            <${IconButton} icon="plus" label="Only this pattern" pressed=${hasTerm(q, only)} onClick=${() => go({ q: toggleTerm(q, only, not), state })} />
+            <${IconButton} icon="minus" label="Leave out this pattern" pressed=${hasTerm(q, not)} onClick=${() => go({ q: toggleTerm(q, not, only), state })} /></td></tr>`
       })}</tbody></table>
       ${rows.length >= limit && limit < 1000 && html`<p><button type="button" onClick=${() => setLimit(limit * 4)}>More patterns</button></p>`}</div>`}
   </div>`
@@ -47,6 +47,3 @@ export function Patterns({ tabs, q, filter, range, state, setState, go, onError 
 
 /** A pattern with its placeholders in another color. @param {string} pattern */
 const marked = (pattern) => pattern.split(/(<(?:str|num|hex|id|uuid|ip|time|long)>)/).map((piece, i) => i % 2 ? html`<span class="placeholder">${piece}</span>` : piece)
-
-/** The rows as objects. @param {import('../types.js').Table | null} table @returns {Record<string, any>[]} */
-const objects = (table) => table ? table.rows.map((row) => Object.fromEntries(table.columns.map((name, i) => [name, row[i]]))) : []

@@ -52,8 +52,8 @@ export function QueryBar({ q, range, error, placeholder, onRun }) {
   const run = () => {
     close()
     quit()
-    rememberExpression(draft.trim())
     onRun(draft.trim())
+    rememberExpression(draft.trim())
   }
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
     const one = list[chosen] ?? (event.key === 'Tab' && !event.shiftKey ? list[0] : undefined)

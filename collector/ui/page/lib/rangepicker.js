@@ -33,11 +33,15 @@ export function RangePicker({ range, utc, onChange }) {
 }
 
 /** @param {import('../types.js').Range} range @param {(since: string, until: string) => void} set */
-export function zoomOut({ from, to }, set) {
+function zoomOut({ from, to }, set) {
   if (from === null) return
   const half = Math.max(1000, (to - from) / 2)
   set(iso(from - half), to + half >= Date.now() ? '' : iso(to + half))
 }
+
+/** What a chart over time does when its reader drags, and clicks twice. @param {Pick<import('../types.js').ViewProps, 'range' | 'go' | 'state'>} props */
+export const zooms = ({ range, go, state }) => ({ onZoom: (/** @type {number} */ from, /** @type {number} */ to) => go({ since: iso(from), until: iso(to), state }),
+  onOut: () => zoomOut(range, (since, until) => go({ since, until, state })) })
 
 /** @param {{range: import('../types.js').Range, utc: boolean, set: (since: string, until: string) => void}} props */
 function Popup({ range, utc, set }) {

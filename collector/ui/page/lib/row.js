@@ -4,6 +4,14 @@ import { html } from './html.js'
 import { details, fieldOf, head, levelName, text } from './line.js'
 import { stamp } from './time.js'
 
+/** How rows look, which the URL has. @param {Pick<import('../types.js').ViewProps, 'state' | 'setState'>} props */
+export function look({ state, setState }) {
+  const columns = state.cols === undefined ? ['service'] : state.cols.split(',').filter((name) => name && name !== '-')
+  const wrap = state.wrap === '1', toggleWrap = () => setState({ wrap: wrap ? '' : '1' }, true)
+  const toggleColumn = (/** @type {string} */ name) => setState({ cols: (columns.includes(name) ? columns.filter((c) => c !== name) : [...columns, name]).join(',') || '-' }, true)
+  return { columns, toggleColumn, wrap, toggleWrap, wraps: html`<label class="check"><input type="checkbox" checked=${wrap} onChange=${toggleWrap} />Wrap</label>` }
+}
+
 const thisYear = String(new Date().getFullYear())
 const clipped = 1000, wrapped = 4000 // characters of a message in a row
 
@@ -19,7 +27,7 @@ export function Row({ line, index, columns, wrap, utc, selected, open, onOpen, d
   const when = stamp(line.ms, utc)
   const most = wrap ? wrapped : clipped
   const message = wrap ? head(line.msg, most) : head(line.msg.slice(0, most + 1).replace(/\s*\n\s*/g, ' ⏎ '), most)
-  const shownDetails = details(line, shown)
+  const shownDetails = details(line, shown, wrap ? 400 : Math.min(400, innerWidth / 6 - message.length)) // a character has 7 pixels
   return html`<div key=${line.offset} id=${'row-' + index} role="option" aria-selected=${open}
       class=${`row sev-${line.severity}${selected ? ' selected' : ''}${open ? ' open' : ''}${wrap ? ' wrap' : ''}`} onClick=${() => onOpen(index)}>
     <span class="row-time">${date && html`<span class="row-date">${when.slice(when.startsWith(thisYear) ? 5 : 0, 10)} </span>`}${when.slice(11)}</span>

@@ -3,11 +3,13 @@
 import { stream } from './api.js'
 import { completion, nameOf, quote, splitPipes, unquote, valueOf } from './expr.js'
 import { count, severities, text } from './line.js'
+import { keep, recall } from './ui.js'
 
 /** @typedef {import('../types.js').Range} Range */
 /** @typedef {{text: string, note: string, start: number, end: number, again?: boolean}} Suggestion again: more may follow at once */
 
 const patience = 1500 // milliseconds of searching; what was found until then is offered
+const looked = 2000 // lines that tell what fields there are
 const fresh = 60_000
 
 /** @type {Map<string, {at: number, answer: Promise<any>, end: () => void}>} end ends a search that is under way */
@@ -18,6 +20,7 @@ function within(path, params) {
   const key = path + JSON.stringify({ ...params, since: String(params.since).slice(0, 16), until: String(params.until).slice(0, 16) })
   const held = cache.get(key)
   if (held && Date.now() - held.at < fresh) return held.answer
+  quit() // what is typed now is not what was
   const control = new AbortController()
   /** @type {any} */
   let part = null
@@ -57,10 +60,10 @@ export async function suggestions(q, caret, range, recent) {
   if (kind === 'value') return values(field, wanted, range, at)
   if (!wanted) return []
   const inFilter = caret <= splitPipes(q).filter.length + q.length - q.trimStart().length
-  const answer = await within('/api/fields', { ...range.params, limit: 1000 })
+  const answer = await within('/api/fields', { ...range.params, last: looked })
   /** @type {Map<string, string>} */
   const notes = new Map(ownFields)
-  for (const f of answer?.fields ?? []) notes.set(f.name, `${count(f.count)} lines, ${count(f.values)} values`)
+  for (const f of answer?.fields ?? []) notes.set(f.name, `${count(f.values)} values in ${count(f.count)} of the newest ${count(looked)} lines`)
   return [...notes].filter(([name]) => name.toLowerCase().includes(wanted))
     .sort(([a], [b]) => Number(b.toLowerCase().startsWith(wanted)) - Number(a.toLowerCase().startsWith(wanted)) || a.length - b.length)
     .slice(0, 12).map(([name, note]) => ({ text: nameOf(name) + (inFilter ? '=' : ''), note, ...at, again: inFilter }))
@@ -81,16 +84,11 @@ async function values(field, wanted, range, at) {
     .slice(0, 12).map(({ value, count: n }) => ({ text: valueOf(value), note: count(n), ...at }))
 }
 
-const kept = 'rollway-recent'
-
 /** @returns {string[]} */
-export function recentExpressions() {
-  try {
-    return JSON.parse(localStorage.getItem(kept) ?? '[]')
-  } catch {
-    return []
-  }
-}
+export const recentExpressions = () => JSON.parse(recall('recent') ?? '[]')
+
+/** @param {string} q */
+export const rememberExpression = (q) => q && keep('recent', JSON.stringify([q, ...recentExpressions().filter((old) => old !== q)].slice(0, 20)))
 
 /** Ends what is searched for suggestions: nobody waits for them. */
 export const quit = () => cache.forEach(({ end }) => end())
@@ -98,15 +96,5 @@ export const quit = () => cache.forEach(({ end }) => end())
 /** Forgets what one person has asked, before another does. */
 export function forget() {
   cache.clear()
-  try {
-    localStorage.removeItem(kept)
-  } catch { /* a browser that keeps nothing */ }
-}
-
-/** @param {string} q */
-export function rememberExpression(q) {
-  if (!q) return
-  try {
-    localStorage.setItem(kept, JSON.stringify([q, ...recentExpressions().filter((old) => old !== q)].slice(0, 20)))
-  } catch { /* a browser that keeps nothing */ }
+  keep('recent', '')
 }

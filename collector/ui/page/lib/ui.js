@@ -26,8 +26,9 @@ export function IconButton({ icon, label, onClick, pressed, class: extra = '' })
     onClick=${onClick}><${Icon} name=${icon} /></button>`
 }
 
-/** @param {{error: unknown, retry?: () => void}} props */
+/** What went wrong, if anything did; an error of the expression is under its column. @param {{error: unknown, retry?: () => void}} props */
 export function Failure({ error, retry }) {
+  if (!error || error instanceof ApiError && error.column) return null
   return html`<div class="notice bad" role="alert">${messageOf(error)}
     ${retry && html` <button type="button" class="quiet" onClick=${retry}>Try again</button>`}</div>`
 }
@@ -93,36 +94,40 @@ export async function copy(text, what = 'Copied') {
 }
 
 /**
- * @typedef {{data: any, loading: boolean, part: number | null, error: unknown}} Figures
- * part is how much of the search is done, 0 to 1, while data is of a part.
+ * What get fetches, once more when a key differs. What it got before stays until the first part comes, and
+ * a part stays if the reader stops it. Its draw shows a part, of which share, 0 to 1, is done.
+ * @template T
+ * @param {((signal: AbortSignal, draw: (data: T, share: number) => void) => Promise<T>) | null} get null: nothing now
+ * @param {readonly unknown[]} keys @param {(err: unknown) => void} [onError]
  */
-
-/**
- * The figures that an endpoint streams, asked for again when a key differs. The data of
- * before stays until the first part comes, and a part stays if the search is stopped.
- * @param {string} path @param {import('./api.js').Params | null} params null: ask nothing now
- * @param {readonly unknown[]} keys @param {(err: unknown) => void} [onError] @param {AbortSignal} [shared] ends it too
- * @returns {Figures & {stop: () => void}}
- */
-export function useFigures(path, params, keys, onError, shared) {
+export function useAsked(get, keys, onError) {
   const control = useMemo(() => new AbortController(), keys)
-  const [figures, set] = useState({ of: /** @type {AbortController | null} */ (null), data: /** @type {any} */ (null), loading: true, part: /** @type {number | null} */ (null), error: /** @type {unknown} */ (null) })
+  const [{ of, data, loading, part, error }, set] = useState({ of: /** @type {object | null} */ (null), data: /** @type {T | null} */ (null), loading: true, part: /** @type {number | null} */ (null), error: /** @type {unknown} */ (null) })
   useEffect(() => {
-    if (!params) return
-    const of = control, signal = shared ? AbortSignal.any([of.signal, shared]) : of.signal
-    stream(path, params, { signal, onPartial: (data) => {
-      const { searched = 0, total = 0 } = data.progress ?? {} // a tenant is not told
-      set({ of, data, loading: true, part: total ? searched / total : 0, error: null })
-    } }).then((data) => set({ of, data, loading: false, part: null, error: null }), (error) => {
+    const of = control
+    get?.(of.signal, (data, part) => set({ of, data, loading: true, part, error: null })).then((data) => set({ of, data, loading: false, part: null, error: null }), (error) => {
       if (error === halted) set((old) => ({ ...old, of, loading: false, data: old.of === of ? old.data : null }))
-      if (signal.aborted) return
-      set({ of, data: null, loading: false, part: null, error })
-      onError?.(error)
+      else if (error.name !== 'AbortError') {
+        set({ of, data: null, loading: false, part: null, error })
+        onError?.(error)
+      }
     })
     return () => of.abort()
-  }, keys)
-  const { of, data, loading, part, error } = figures, known = of === control
-  return { data, loading: params !== null && (loading || !known), part: known ? part : null, error: known ? error : null, stop: () => control.abort(halted) }
+  }, [control])
+  const known = of === control
+  return { data, loading: get !== null && (loading || !known), part: known ? part : null, error: known ? error : null, stop: () => control.abort(halted) }
+}
+
+/**
+ * The figures that an endpoint streams, or null.
+ * @param {string} path @param {import('./api.js').Params | null} params null: ask nothing now
+ * @param {readonly unknown[]} keys @param {(err: unknown) => void} [onError] @param {AbortSignal} [shared] ends it too
+ */
+export function useFigures(path, params, keys, onError, shared) {
+  return useAsked(params && ((own, /** @type {(data: any, share: number) => void} */ draw) => stream(path, params, { signal: shared ? AbortSignal.any([own, shared]) : own, onPartial: (data) => {
+    const { searched = 0, total = 0 } = data.progress ?? {} // a tenant is not told
+    draw(data, total && searched / total)
+  } })), keys, onError)
 }
 
 /** How far a search is, and what stops it. @param {{part: number | null, loading: boolean, stop?: () => void}} props */
@@ -135,6 +140,23 @@ export function Progress({ part, loading, stop }) {
 export function Hello({ tokens }) {
   const command = `curl ${tokens ? '-H "Authorization: Bearer $TOKEN" ' : ''}-d '{"level":"info","msg":"hello"}' ${endpoint('/api/logs')}`
   return html`<p>Send a first line, and it appears here:</p><p class="hello"><code>${command}</code><${IconButton} icon="copy" label="Copy the command" onClick=${() => copy(command, 'The command is copied')} /></p>`
+}
+
+/** What the browser keeps of a reader's choices, by name. @param {string} name */
+export function recall(name) {
+  try {
+    return localStorage.getItem('rollway-' + name)
+  } catch {
+    return null
+  }
+}
+
+/** @param {string} name @param {string} value empty: nothing is kept */
+export function keep(name, value) {
+  try {
+    if (value) localStorage.setItem('rollway-' + name, value)
+    else localStorage.removeItem('rollway-' + name)
+  } catch { /* a browser that keeps nothing */ }
 }
 
 /** Counts the changes of theme, for what draws on a canvas. */

@@ -14,6 +14,9 @@ export function parsePlace(hash, first) {
   return { view: path || first, q, since: since || (until ? '' : '1h'), until, state: rest }
 }
 
+/** What of a view's state outlives a new question: how it looks. @param {Record<string, string>} state */
+export const keptState = (state) => Object.fromEntries(Object.entries(state).filter(([name]) => ['cols', 'wrap', 'facets', 'tab', 'as', 'order'].includes(name)))
+
 /** @param {Place} place */
 export function formatPlace({ view, q, since, until, state }) {
   const params = new URLSearchParams()

@@ -3,6 +3,7 @@
 import { html, useState, useRef, useEffect, useLayoutEffect } from './html.js'
 
 const extra = 8 // rows beyond each end
+let seen = { top: 0, height: 800, width: 0 } // the size of the list before, which the next one has, too
 
 /**
  * @typedef {object} ListProps
@@ -26,7 +27,7 @@ export function VirtualList(props) {
   const known = useRef(/** @type {Map<string | number, number>} */ (new Map()))
   const anchor = useRef({ key: /** @type {string | number} */ (''), index: 0, delta: 0 })
   const left = useRef(-1e9) // when the reader turned the wheel away from the end
-  const [view, setView] = useState({ top: 0, height: 800, width: 0 })
+  const [view, setView] = useState(seen)
   const [, measure] = useState(0)
 
   const tops = useRef(new Float64Array(1))
@@ -63,15 +64,15 @@ export function VirtualList(props) {
   useEffect(() => {
     const el = box.current
     if (!el) return
-    const observer = new ResizeObserver(() => {
-      known.current.clear()
-      setView((old) => ({ ...old, height: el.clientHeight, width: el.clientWidth }))
-    })
+    const observer = new ResizeObserver(() => setView((old) => {
+      seen = { top: 0, height: el.clientHeight, width: el.clientWidth }
+      return old.height === seen.height && old.width === seen.width ? old : { ...seen, top: old.top }
+    }))
     observer.observe(el)
     return () => observer.disconnect()
   }, [])
 
-  useEffect(() => known.current.clear(), [fixed, view.width])
+  useLayoutEffect(() => known.current.clear(), [fixed, view.width])
 
   useLayoutEffect(() => {
     const el = box.current, window_ = inner.current

@@ -2,6 +2,7 @@
 // newest with its stack.
 
 import { html, useMemo } from '../lib/html.js'
+import { objects } from '../lib/api.js'
 import { EventPanel, useLines } from '../lib/event.js'
 import { term } from '../lib/expr.js'
 import { count, head, severityOf, text } from '../lib/line.js'
@@ -29,14 +30,11 @@ export function stepFor(from, to) {
 }
 
 /** The groups of a table of grouping. @param {Table} table @param {Set<string> | null} known those of before @returns {Group[]} */
-export function groupsOf({ columns, rows }, known) {
+export function groupsOf(table, known) {
   const list = (/** @type {any} */ v) => Array.isArray(v) ? v.map(text) : []
-  return rows.map((row) => {
-    const of = Object.fromEntries(columns.map((name, i) => [name, row[i]]))
-    return { id: text(of.id), count: Number(of.n), first: Date.parse(of.first), last: Date.parse(of.last), level: text(of.level ?? ''),
-      services: list(of.services), releases: [...list(of.releases), ...list(of.versions)], type: text(of.type ?? ''), message: text(of.message ?? of.msg ?? ''),
-      fresh: known !== null && !known.has(text(of.id)) }
-  })
+  return objects(table).map((of) => ({ id: text(of.id), count: Number(of.n), first: Date.parse(of.first), last: Date.parse(of.last), level: text(of.level ?? ''),
+    services: list(of.services), releases: [...list(of.releases), ...list(of.versions)], type: text(of.type ?? ''), message: text(of.message ?? of.msg ?? ''),
+    fresh: known !== null && !known.has(text(of.id)) }))
 }
 
 /** Counts by group and step. @param {Table} table @param {number} from seconds @param {number} step @returns {Map<string, number[]>} */
@@ -54,7 +52,8 @@ export function sparks({ rows }, from, step) {
 }
 
 /** @param {import('../types.js').ViewProps} props */
-function Errors({ filter, range, state, setState, go, onError, utc }) {
+function Errors(props) {
+  const { filter, range, state, setState, go, onError, utc } = props
   const q = errorsOf(filter)
   const from = range.from ?? range.to - 7 * day
   const step = stepFor(from, range.to), first = Math.floor(from / 1000 / step) * step
@@ -69,11 +68,11 @@ function Errors({ filter, range, state, setState, go, onError, utc }) {
   const cursor = list.findIndex((g) => g.id === state.id)
   const open = list[cursor]
   const sample = open ? { ...range.params, q: `${q} ${term('error.fingerprint', open.id)}`, last: 1, order: 'time', offsets: true } : null
-  const newest = useLines('/api/query', sample, JSON.stringify(sample)), line = newest.lines[0]
+  const newest = useLines('/api/query', sample), line = newest.lines[0]
   const choose = (/** @type {number} */ i) => setState({ id: list[Math.max(0, Math.min(list.length - 1, i))]?.id ?? '', tab: '' }, true)
-  const toLines = (/** @type {Group} */ g) => go({ view: 'search', q: [filter && `(${filter})`, term('error.fingerprint', g.id)].filter(Boolean).join(' '), state: {} }, false)
+  const toLines = (/** @type {Group} */ g) => go({ view: 'search', q: [filter && `(${filter})`, term('error.fingerprint', g.id)].filter(Boolean).join(' '), state: {} })
   // What led to it, which is rarely an error.
-  const toFirst = (/** @type {Group} */ g) => go({ view: 'search', q: g.services.length === 1 ? term('service', g.services[0]) : '', since: iso(g.first - 6e5), until: iso(g.first + 1000), state: {} }, false)
+  const toFirst = (/** @type {Group} */ g) => go({ view: 'search', q: g.services.length === 1 ? term('service', g.services[0]) : '', since: iso(g.first - 6e5), until: iso(g.first + 1000), state: {} })
   const walk = (/** @type {number} */ by) => {
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur() // Enter is for the row now
     choose(cursor + by)
@@ -89,7 +88,7 @@ function Errors({ filter, range, state, setState, go, onError, utc }) {
         <span class="grow" role="status">${groups.data ? html`<b>${count(all.length)}</b> ${all.length === 1 ? 'error' : 'errors'}${all.length === most ? ' and more' : ''}, ${count(groups.data.matched)} times` : ''}
           <${Progress} ...${groups} /></span>
       </div>
-      ${groups.error ? html`<${Failure} error=${groups.error} />` : null}
+      <${Failure} error=${groups.error} />
       ${list.length === 0 ? html`<div class="empty">${groups.loading ? 'counting …' : html`<p><b>${state.new ? 'Nothing new since yesterday.' : 'No errors.'}</b></p><p>What has the attribute <code>error</code> is an error. ${range.since !== 'all' && 'Look further back, or at another filter.'}</p>`}</div>`
       : html`<div class="table-box" tabindex="0" role="region" aria-label="Errors"><table class="rows error-rows" aria-busy=${groups.loading}>
         <thead><tr><th scope="col">Error</th><th scope="col" class="number">Times</th><th scope="col">Over time</th><th scope="col">Last</th><th scope="col">First</th><th scope="col">Where</th></tr></thead>
@@ -103,9 +102,8 @@ function Errors({ filter, range, state, setState, go, onError, utc }) {
             ${g.releases.length > 0 && html`<div class="dim"><bdi>${head(g.releases.join(', '), 60)}</bdi></div>`}</td></tr>`)}</tbody></table></div>`}
     </div>
     ${open && newest.error ? html`<aside class="event"><div class="notice bad" role="alert">${messageOf(newest.error)}</div></aside>` : null}
-    ${open && line && html`<${EventPanel} line=${line} q=${filter} utc=${utc} tab=${state.tab || 'fields'} columns=${[]} setTab=${(/** @type {string} */ tab) => setState({ tab }, true)}
-      setQ=${(/** @type {string} */ next) => go({ q: next, state }, false)} toggleColumn=${() => {}} onOpen=${(/** @type {Line} */ line) => go({ view: 'search', since: iso(line.ms - 6e4), until: iso(line.ms + 6e4), state: {} }, false)}
-      setRange=${(/** @type {string} */ since, /** @type {string} */ until) => go({ view: 'search', since, until, state: {} }, false)} onClose=${() => setState({ id: '' }, true)} />`}
+    ${open && line && html`<${EventPanel} ...${props} q=${filter} line=${line} onClose=${() => setState({ id: '' }, true)}
+      onOpen=${(/** @type {Line} */ line) => go({ view: 'search', since: iso(line.ms - 6e4), until: iso(line.ms + 6e4), state: {} })} />`}
   </div>`
 }
 

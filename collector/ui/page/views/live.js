@@ -1,10 +1,9 @@
 // Live: lines as they arrive. What is being read never moves.
 
 import { html, useState, useRef, useEffect } from '../lib/html.js'
-import { ApiError } from '../lib/api.js'
 import { EventPanel } from '../lib/event.js'
 import { count } from '../lib/line.js'
-import { Row } from '../lib/row.js'
+import { look, Row } from '../lib/row.js'
 import { Screen, Tail } from '../lib/tail.js'
 import { Failure, Hello, Icon, useKeys } from '../lib/ui.js'
 import { VirtualList } from '../lib/vlist.js'
@@ -15,7 +14,9 @@ import { VirtualList } from '../lib/vlist.js'
 const words = { begin: 'connecting …', live: 'live', away: 'not connected, trying again …', refused: 'stopped' }
 
 /** @param {import('../types.js').ViewProps} props */
-function Live({ q, filter, state, setState, go, onError, utc, run, session }) {
+function Live(props) {
+  const { q, filter, onError, utc, run, session } = props
+  const { columns, wrap, toggleWrap, wraps } = look(props)
   const all = useRef(new Screen())
   const found = useRef(/** @type {Screen | null} */ (null)) // of those with the wanted text
   const tail = useRef(/** @type {Tail | null} */ (null))
@@ -107,11 +108,8 @@ function Live({ q, filter, state, setState, go, onError, utc, run, session }) {
   useKeys({
     j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), Enter: () => open(cursor < 0 ? lines.length - 1 : cursor),
     Escape: () => opened ? setOpened(null) : release(), ' ': () => paused ? release() : setPaused(true), G: release,
-    z: () => setState({ wrap: state.wrap ? '' : '1' }, true),
+    z: toggleWrap,
   })
-  const columns = state.cols === undefined ? ['service'] : state.cols.split(',').filter((name) => name && name !== '-')
-  const toggleColumn = (/** @type {string} */ name) => setState({ cols: (columns.includes(name) ? columns.filter((c) => c !== name) : [...columns, name]).join(',') || '-' }, true)
-  const wrap = state.wrap === '1'
   const { perSecond, share } = rate.current
   return html`<div class=${'live' + (opened ? ' with-event' : '')}>
     <div class="results">
@@ -120,10 +118,10 @@ function Live({ q, filter, state, setState, go, onError, utc, run, session }) {
         <input type="search" class="live-filter" placeholder="Filter while typing" aria-label="Show only lines that contain" value=${wanted} onInput=${(/** @type {any} */ e) => want(e.target.value)} />
         <span class="grow"><span class=${'dot ' + (paused ? 'paused' : status.word)}></span> <span role="status">${paused ? 'paused' : words[status.word]}</span>
           <span class="dim live-rate"> ${count(Math.round(perSecond))} lines/s${share < 0.995 ? `: too many to show, 1 in ${Number((1 / share).toPrecision(2))} is shown` : ''}${left.current ? `, ${count(left.current)} were left out` : ''}</span></span>
-        <label class="check"><input type="checkbox" checked=${wrap} onChange=${() => setState({ wrap: wrap ? '' : '1' }, true)} />Wrap</label>
+        ${wraps}
       </div>
       ${q !== filter && html`<div class="notice">Live takes the filter alone; what follows the first | is left out.</div>`}
-      ${status.error && status.word === 'refused' && !(status.error instanceof ApiError && status.error.column) ? html`<${Failure} error=${status.error} />` : null}
+      ${status.word === 'refused' && html`<${Failure} error=${status.error} />`}
       ${gap && html`<div class="notice bad" role="status">${gap}</div>`}
       ${lines.length === 0 ? html`<div class="empty">${status.word === 'live' ? 'No line yet. It appears here as soon as it arrives.' : words[status.word]}${status.word === 'live' && !filter && !wanted && html`<${Hello} tokens=${session.tokens} />`}</div>`
         : html`<${VirtualList} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label="Lines, newest last" cursor=${cursor}
@@ -131,9 +129,7 @@ function Live({ q, filter, state, setState, go, onError, utc, run, session }) {
           row=${(/** @type {number} */ i) => Row({ line: /** @type {Line} */ (lines[i]), index: i, columns, wrap, utc, selected: i === cursor, open: lines[i] === opened, onOpen: open, date: false })} />`}
       ${held > 0 && hold.current && html`<button type="button" class="new-lines primary" onClick=${release}><${Icon} name="down" />${count(held)} new${screen.lost ? `, the newest ${count(screen.waiting.length)} are kept` : ''}</button>`}
     </div>
-    ${opened && html`<${EventPanel} line=${opened} q=${q} utc=${utc} tab=${state.tab ?? 'fields'} columns=${columns} setQ=${(/** @type {string} */ next) => go({ q: next, state }, false)}
-      setTab=${(/** @type {string} */ tab) => setState({ tab }, true)} toggleColumn=${toggleColumn} onOpen=${setOpened}
-      setRange=${(/** @type {string} */ since, /** @type {string} */ until) => go({ view: 'search', since, until, state: {} }, false)} onClose=${() => setOpened(null)} />`}
+    ${opened && html`<${EventPanel} ...${props} line=${opened} onOpen=${setOpened} onClose=${() => setOpened(null)} />`}
   </div>`
 }
 

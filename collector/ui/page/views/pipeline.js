@@ -141,7 +141,7 @@ function Pipeline(props) {
   return html`<div class="pipeline">
     <div class="toolbar"><${Choice} label="What is shown" value=${tab} options=${[['flow', 'Flow'], ['clients', 'Clients'], ['letters', 'Dead letters' + (now?.p.dead_letters?.kept ? ` (${short(now.p.dead_letters.kept)})` : '')]]} onChange=${(/** @type {string} */ v) => setState({ tab: v === 'flow' ? '' : v })} />
       <span class="grow"></span>${now && html`<span class="dim">since the start ${ago(Date.parse(now.p.began), Date.now())}</span>`}</div>
-    ${error ? html`<${Failure} error=${error} />` : null}
+    <${Failure} error=${error} />
     ${now?.p.not_ready && html`<div class="notice bad" role="alert">Lines cannot be stored: ${now.p.not_ready}</div>`}
     ${tab === 'clients' ? html`<${Clients} ...${props} />` : tab === 'letters' ? html`<${DeadLetters} ...${props} />`
       : now ? html`<${Flow} list=${list} toRefused=${() => setState({ tab: 'clients', who: 'refused' })} /><${Ledger} p=${now.p} />` : html`<div class="empty">asking …</div>`}

@@ -1,14 +1,14 @@
 // Search: how many lines there are over time, what values they have, the lines, and one at
 // the side.
 
-import { html, useMemo, useState, useRef, useEffect } from '../lib/html.js'
-import { ApiError, halted, lines as ask } from '../lib/api.js'
+import { html, useMemo, useState, useRef, useEffect, useLayoutEffect } from '../lib/html.js'
+import { halted, lines as ask } from '../lib/api.js'
 import { Histogram } from '../lib/chart.js'
 import { EventPanel, useLines } from '../lib/event.js'
 import { Facets } from '../lib/facets.js'
 import { count, parseLine, parseOffsetLine } from '../lib/line.js'
-import { zoomOut } from '../lib/rangepicker.js'
-import { Row } from '../lib/row.js'
+import { zooms } from '../lib/rangepicker.js'
+import { look, Row } from '../lib/row.js'
 import { ago, iso, justAfter, stamp } from '../lib/time.js'
 import { Failure, Hello, Icon, Progress, useFigures, useKeys } from '../lib/ui.js'
 import { VirtualList } from '../lib/vlist.js'
@@ -31,8 +31,8 @@ function useRows(filter, range, oldest, onError) {
   const load = async (/** @type {Line[]} */ have, /** @type {number} */ size) => {
     const { signal } = asked.signal.aborted ? new AbortController() : asked // lines can be had when the rest was stopped
     const mine = busy.current = {}
-    set((old) => ({ ...old, loading: true, error: null }))
     const edge = have[have.length - 1]
+    if (edge) set((old) => ({ ...old, loading: true, error: null }))
     const params = { ...range.params, q: filter, order: 'time', [oldest ? 'limit' : 'last']: size, offsets: true, ...(edge && onwards(edge, oldest)) }
     /** @type {Line[]} */
     const got = []
@@ -45,7 +45,6 @@ function useRows(filter, range, oldest, onError) {
       const hint = (headers.get('Rollway-Hint') ?? '').replaceAll('`', '')
       const lines = have.concat(fresh), more = got.length === size
       set((old) => ({ of: asked, lines, loading: false, more, error: null, hint, turn: old.turn + Number(!edge) }))
-      if (!edge && more) load(lines, page)
     } catch (error) {
       if (signal.aborted && error !== halted) return
       set((old) => ({ ...old, of: asked, lines: have, loading: false, more: false, error, hint: '' }))
@@ -54,7 +53,7 @@ function useRows(filter, range, oldest, onError) {
       if (busy.current === mine) busy.current = null
     }
   }
-  useEffect(() => {
+  useLayoutEffect(() => { // nothing is asked before the lines, and what was asked ends
     load([], first)
     return () => asked.abort()
   }, [asked])
@@ -62,7 +61,10 @@ function useRows(filter, range, oldest, onError) {
   const onward = () => {
     if (!busy.current && found.more && fresh && found.lines.length < most) load(found.lines, page)
   }
-  return { ...found, asked, fresh, onward }
+  useEffect(() => { // once the first ones are painted
+    if (found.lines.length <= first) onward()
+  }, [found])
+  return { ...found, loading: found.loading || !fresh, error: fresh ? found.error : null, asked, fresh, onward }
 }
 
 /** The range of what follows a line. @param {Line} line @param {boolean} oldest whether the oldest come first */
@@ -80,23 +82,19 @@ function Search(props) {
   }, [asked])
   const counting = fresh || late === asked
   const hits = useFigures('/api/hits', counting ? { ...range.params, q: filter } : null, [filter, range, counting], undefined, asked.signal)
-  const columns = state.cols === undefined ? ['service'] : state.cols.split(',').filter((name) => name && name !== '-')
+  const { columns, toggleColumn, wrap, toggleWrap, wraps } = look(props)
   const chosen = (state.facets ?? '').split(',').filter(Boolean)
-  const wrap = state.wrap === '1'
   const [cursor, setCursor] = useState(-1)
   const [drawer, setDrawer] = useState(false)
   const opened = useOpened(state.line, lines)
 
-  const setQ = (/** @type {string} */ next) => go({ q: next, state }, false)
-  const zoom = (/** @type {number} */ from, /** @type {number} */ to) => go({ since: iso(from), until: iso(to), state }, false)
+  const setQ = (/** @type {string} */ next) => go({ q: next, state })
   const open = (/** @type {number} */ i) => {
     setCursor(i)
     const line = lines[i]
-    if (line) setState({ line: String(line.offset) }, Boolean(state.line))
+    if (line) setState({ line: String(line.offset) }, Boolean(opened))
   }
   const close = () => setState({ line: '' }, true)
-  const toggleColumn = (/** @type {string} */ name) =>
-    setState({ cols: (columns.includes(name) ? columns.filter((c) => c !== name) : [...columns, name]).join(',') || '-' }, true)
   const move = (/** @type {number} */ by) => {
     const next = Math.max(0, Math.min(lines.length - 1, cursor + by))
     setCursor(next)
@@ -107,20 +105,21 @@ function Search(props) {
   useKeys({
     j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1),
     PageDown: () => move(20), PageUp: () => move(-20), Enter: () => open(Math.max(0, cursor)), Escape: () => state.line ? close() : setDrawer(false),
-    z: () => setState({ wrap: wrap ? '' : '1' }, true),
+    z: toggleWrap,
   })
   const enough = fresh && (lines.length > first || !more)
-  const facets = html`<${Facets} lines=${lines} q=${q} filter=${filter} range=${range} chosen=${chosen} columns=${columns} ready=${enough && lines.length > 0} waiting=${loading && !enough} signal=${asked.signal}
+  const facets = html`<${Facets} lines=${lines} q=${q} filter=${filter} range=${range} chosen=${chosen} columns=${columns} ready=${enough && lines.length > 0} waiting=${!enough} signal=${asked.signal}
     setQ=${setQ} setChosen=${(/** @type {string[]} */ list) => setState({ facets: list.join(',') }, true)} toggleColumn=${toggleColumn} />`
   const matched = hits.data?.matched, last = lines[lines.length - 1]
+  const latest = useRef(onward)
+  latest.current = onward
   const list = useMemo(() => html`<${VirtualList} key=${turn} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label=${`Lines, ${oldest ? 'oldest' : 'newest'} first`}
-    cursor=${cursor} onNearEnd=${onward} row=${(/** @type {number} */ i) => Row({ line: /** @type {Line} */ (lines[i]), index: i, columns, wrap, utc, selected: i === cursor, open: lines[i]?.offset === opened?.offset, onOpen: open })} />`,
-  [lines, turn, fresh, more, columns.join(), wrap, utc, oldest, cursor, opened, state]) // figures change more often
+    cursor=${cursor} onNearEnd=${() => latest.current()} row=${(/** @type {number} */ i) => Row({ line: /** @type {Line} */ (lines[i]), index: i, columns, wrap, utc, selected: i === cursor, open: lines[i]?.offset === opened?.offset, onOpen: open })} />`,
+  [lines, turn, columns.join(), wrap, utc, oldest, cursor, opened]) // figures change more often
   return html`<div class=${'search' + (opened ? ' with-event' : '') + (drawer ? ' with-drawer' : '')}>
     ${facets}
     <div class="results">
-      <${Histogram} hits=${hits.data} utc=${utc} part=${hits.part} loading=${hits.loading || !counting} onZoom=${zoom}
-        onOut=${() => zoomOut(range, (since, until) => go({ since, until, state }, false))} />
+      <${Histogram} hits=${hits.data} utc=${utc} part=${hits.part} loading=${hits.loading || !counting} ...${zooms(props)} />
       <div class="toolbar">
         <button type="button" class="quiet narrow-only" aria-expanded=${drawer} onClick=${() => setDrawer(!drawer)}><${Icon} name="funnel" />Fields</button>
         <span class="grow" role="status">${matched !== undefined && html`<b>${count(matched)}</b> ${matched === 1 ? 'line' : 'lines'}${hits.part !== null ? ' so far' : ''}`}
@@ -128,16 +127,14 @@ function Search(props) {
           <${Progress} part=${null} loading=${loading || hits.loading} stop=${() => asked.abort(halted)} /></span>
         ${columns.map((name) => html`<button type="button" key=${name} class="chip" title=${`Remove the column ${name}`} onClick=${() => toggleColumn(name)}>${name}<${Icon} name="close" /></button>`)}
         <label class="check"><input type="checkbox" checked=${oldest} onChange=${() => setState({ order: oldest ? '' : 'oldest', line: '' }, true)} />Oldest first</label>
-        <label class="check"><input type="checkbox" checked=${wrap} onChange=${() => setState({ wrap: wrap ? '' : '1' }, true)} />Wrap</label>
+        ${wraps}
       </div>
-      ${error && !(error instanceof ApiError && error.column) ? html`<${Failure} error=${error} retry=${() => go({ state })} />` : null}
+      <${Failure} error=${error} retry=${() => go({ state })} />
       ${lines.length === 0 && !error ? html`<${Nothing} loading=${loading} hint=${hint} ...${props} />` : list}
       ${!more && !error && lines.length > page && html`<div class="dim list-end">These are all lines of this time.</div>`}
       ${more && last && lines.length >= most && html`<div class="dim list-end">${count(lines.length)} lines are here. <button type="button" onClick=${() => go({ ...onwards(last, oldest), state })}>Go on after the last</button></div>`}
     </div>
-    ${opened && html`<${EventPanel} line=${opened} q=${q} utc=${utc} tab=${state.tab ?? 'fields'} columns=${columns} setQ=${setQ}
-      setTab=${(/** @type {string} */ tab) => setState({ tab: tab === 'fields' ? '' : tab }, true)} toggleColumn=${toggleColumn}
-      onOpen=${(/** @type {Line} */ l) => setState({ line: String(l.offset) })} setRange=${(/** @type {string} */ since, /** @type {string} */ until) => go({ since, until, state }, false)} onClose=${close} />`}
+    ${opened && html`<${EventPanel} ...${props} line=${opened} onOpen=${(/** @type {Line} */ l) => setState({ line: String(l.offset) })} onClose=${close} />`}
   </div>`
 }
 
@@ -149,7 +146,7 @@ function Search(props) {
 function useOpened(offset, lines) {
   const here = offset === undefined ? undefined : lines.find((l) => String(l.offset) === offset)
   const params = offset === undefined || here ? null : { offset, before: 0, after: 0, by: '' }
-  const fetched = useLines('/api/context', params, String(params?.offset))
+  const fetched = useLines('/api/context', params)
   return here ?? fetched.lines[0] ?? null
 }
 
@@ -188,9 +185,9 @@ function Nothing({ loading, hint, filter, range, state, go, utc, session }) {
   return html`<div class="empty">
     <p><b>No line ${filter ? 'matches' : 'is here'} in this time.</b></p>
     ${hint && html`<p>${hint}</p>`}
-    ${newest && html`<p>The newest one is of <button type="button" onClick=${() => go({ since: iso(newest.ms - 36e5), until: iso(newest.ms + 1000), state }, false)}>${stamp(newest.ms, utc)}</button> ${ago(newest.ms, Date.now())}.</p>`}
-    <p class="buttons">${wider.map(([since = '', name]) => html`<button type="button" key=${since} onClick=${() => go({ since, until: '', state }, false)}>${name}</button>`)}
-      ${filter && html`<button type="button" onClick=${() => go({ q: '', state }, false)}>Without the expression</button>`}</p>
+    ${newest && html`<p>The newest one is of <button type="button" onClick=${() => go({ since: iso(newest.ms - 36e5), until: iso(newest.ms + 1000), state })}>${stamp(newest.ms, utc)}</button> ${ago(newest.ms, Date.now())}.</p>`}
+    <p class="buttons">${wider.map(([since = '', name]) => html`<button type="button" key=${since} onClick=${() => go({ since, until: '', state })}>${name}</button>`)}
+      ${filter && html`<button type="button" onClick=${() => go({ q: '', state })}>Without the expression</button>`}</p>
   </div>`
 }
 

@@ -1,13 +1,13 @@
 // Stats: what pipes give, as a table, lines or bars; and patterns of messages.
 
 import { html, useMemo, useState } from '../lib/html.js'
-import { ApiError } from '../lib/api.js'
 import { Plot } from '../lib/chart.js'
 import { splitPipes, toggleTerm, term } from '../lib/expr.js'
 import { count, head, severityOf, text } from '../lib/line.js'
 import { Patterns } from '../lib/patterns.js'
 import { best, kinds, nameOfGroup, overTime } from '../lib/pivot.js'
-import { iso, stamp } from '../lib/time.js'
+import { zooms } from '../lib/rangepicker.js'
+import { stamp } from '../lib/time.js'
 import { Choice, color, copy, Failure, IconButton, Progress, useFigures, useTheme } from '../lib/ui.js'
 
 /** @typedef {import('../types.js').Table} Table */
@@ -39,7 +39,7 @@ function Stats(props) {
 /** @param {TabProps} props */
 function Examples({ filter, go, tabs }) {
   return html`<div class="toolbar">${tabs}</div><div class="empty examples"><p><b>Figures come from pipes</b>: add <code>| stats …</code>, <code>| top …</code> or <code>| patterns</code> to the expression. For example:</p>
-    <ul>${examples.map(([pipe, what]) => html`<li key=${pipe}><button type="button" class="quiet" onClick=${() => go({ q: `${filter} | ${pipe}`.trim(), state: {} }, false)}><span class="mono">| ${pipe}</span> <span class="dim">${what}</span></button></li>`)}</ul></div>`
+    <ul>${examples.map(([pipe, what]) => html`<li key=${pipe}><button type="button" class="quiet" onClick=${() => go({ q: `${filter} | ${pipe}`.trim(), state: {} })}><span class="mono">| ${pipe}</span> <span class="dim">${what}</span></button></li>`)}</ul></div>`
 }
 
 /** @param {TabProps} props */
@@ -49,7 +49,7 @@ function Figures(props) {
   /** @type {Table | null} */
   const table = data
   const bar = html`<div class="toolbar">${tabs}</div>`
-  if (error) return html`${bar}${error instanceof ApiError && error.column ? null : html`<${Failure} error=${error} />`}`
+  if (error) return html`${bar}<${Failure} error=${error} />`
   if (!table) return html`${bar}<div class="empty">${loading ? 'counting …' : 'Stopped before there was anything to show.'} <${Progress} part=${part} loading=${loading} stop=${stop} /></div>`
   if (table.rows.length === 0) return html`${bar}<div class="empty"><p><b>No rows.</b> ${count(table.matched)} lines match.</p></div>`
   const fits = kinds(table)
@@ -70,7 +70,8 @@ function Figures(props) {
 }
 
 /** @param {import('../types.js').ViewProps & {table: Table, form: string}} props */
-function OverTime({ table, form, utc, go, state, range }) {
+function OverTime({ table, form, ...props }) {
+  const { utc } = props
   const theme = useTheme()
   const { times, series, left } = useMemo(() => {
     const found = overTime(table)
@@ -79,9 +80,7 @@ function OverTime({ table, form, utc, go, state, range }) {
   const step = times.length > 1 ? (times[1] ?? 0) - (times[0] ?? 0) : 60
   const span = [times[0] ?? 0, (times[times.length - 1] ?? 0) + (form === 'bar' ? step : 0)]
   return html`<section class="chart">
-    <${Plot} times=${times} series=${series} kind=${form === 'bar' ? 'stacked' : 'line'} height=${280} utc=${utc} span=${span} label=${`${table.columns.join(', ')}: ${series.length} series of ${times.length} steps`}
-      onZoom=${(/** @type {number} */ from, /** @type {number} */ to) => go({ since: iso(from), until: iso(to), state }, false)}
-      onOut=${() => range.from !== null && go({ since: iso(range.from - (range.to - range.from) / 2), until: iso(range.to + (range.to - range.from) / 2), state }, false)} />
+    <${Plot} times=${times} series=${series} kind=${form === 'bar' ? 'stacked' : 'line'} height=${280} utc=${utc} span=${span} label=${`${table.columns.join(', ')}: ${series.length} series of ${times.length} steps`} ...${zooms(props)} />
     <ul class="legend">${series.map((s) => html`<li key=${s.name}><span class="swatch" style=${{ background: s.color }}></span><bdi>${head(s.name, 80)}</bdi></li>`)}
       ${left > 0 && html`<li class="dim">${left} smaller ones are only in the table</li>`}</ul>
   </section>`
@@ -105,14 +104,14 @@ function Bars({ table, ...props }) {
 /** @param {Table} table @param {any[]} row @param {number[]} groups */
 function barClass(table, row, groups) {
   const level = groups.find((i) => table.columns[i] === 'level')
-  return level === undefined ? '' : ' bar-' + severityOf(text(row[level]))
+  return level === undefined ? '' : ' sev-' + severityOf(text(row[level]))
 }
 
 /** To the lines of a group. @param {Table} table @param {any[]} row @param {number[]} groups @param {import('../types.js').ViewProps} props */
 function drill(table, row, groups, { filter, go }) {
   let q = filter
   for (const i of groups) q = toggleTermOnce(q, term(table.columns[i] ?? '', row[i]))
-  go({ view: 'search', q, state: {} }, false)
+  go({ view: 'search', q, state: {} })
 }
 
 /** @param {string} q @param {string} wanted */

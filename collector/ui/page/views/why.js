@@ -89,7 +89,7 @@ function Why({ state, setState }) {
         <button type="button" class="quiet" onClick=${() => setEvent(example)}>An example</button><span class="dim">Nothing is stored. <kbd>Ctrl</kbd> <kbd>Enter</kbd></span></div>
     </form>
     <div class="why-answer" aria-live="polite">
-      ${error ? html`<${Failure} error=${error} />` : null}
+      <${Failure} error=${error} />
       ${answer?.error && html`<div class="notice bad" role="alert">The receiver refuses the request: ${visible(answer.error)}</div>`}
       ${answer?.cut && html`<div class="notice">Too many lines to show: some are left out.</div>`}
       ${answer?.rejected.map((r) => html`<div class="notice bad" key=${r.index}>Event ${r.index + 1} is rejected and kept as a dead letter: <b>${r.reason}</b>, ${visible(r.detail)}</div>`)}
