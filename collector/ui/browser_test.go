@@ -3,6 +3,7 @@ package ui_test
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ func TestPage(t *testing.T) {
 		walk func(t *testing.T, tab *uitest.Tab, at string)
 	}{
 		{"Search", walkSearch}, {"Event", walkEvent}, {"Range", walkRange}, {"Errors of an expression", walkMistake},
-		{"Completion", walkCompletion}, {"Stats", walkStats}, {"Patterns", walkPatterns}, {"Narrow", walkNarrow}, {"Axe", walkAxe},
+		{"Completion", walkCompletion}, {"Rows first", walkFirst}, {"Stats", walkStats}, {"Patterns", walkPatterns}, {"Narrow", walkNarrow}, {"Axe", walkAxe},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +175,7 @@ func walkCompletion(t *testing.T, tab *uitest.Tab, _ string) {
 	for range "service=p" {
 		tab.Key("Backspace")
 	}
-	tab.Until(`!document.querySelector('.suggestions li')`)
+	tab.Until(`![...document.querySelectorAll('.suggestions li')].some((e) => e.innerText.startsWith('payment-api'))`) // but perhaps what other tabs have asked
 	tab.Type("se")
 	tab.Until(`document.querySelector('.suggestions li')?.innerText.startsWith('service=')`)
 	// What is offered may be older than what is typed.
@@ -191,6 +192,42 @@ func walkCompletion(t *testing.T, tab *uitest.Tab, _ string) {
 	tab.Key("Enter")
 	tab.Until(`location.hash.includes('payment-api')`)
 	wantQuery(t, tab, "service=payment-api")
+	// Who types on ends what was searched for the text before.
+	tab.Eval(`void (window.searches = [], window.fetch = ((real) => (...asked) => /~i"/.test(decodeURIComponent(asked[0])) ? new Promise((_, no) => {
+		const { signal } = asked[1]
+		searches.push(signal)
+		signal.addEventListener('abort', () => no(signal.reason))
+	}) : real(...asked))(window.fetch))`, nil)
+	tab.Key("/")
+	tab.Eval(`document.querySelector('#q').select()`, nil)
+	tab.Type("service=ga")
+	tab.Until(`searches.length === 1 && !searches[0].aborted`)
+	tab.Type("t")
+	tab.Until(`searches.length === 2 && searches[0].aborted && !searches[1].aborted`)
+}
+
+// walkFirst: the first rows are asked for first, and all else once they are there.
+func walkFirst(t *testing.T, tab *uitest.Tab, _ string) {
+	tab.Until(`document.querySelector('.row') && !document.querySelector('.facets.loading, .histogram.loading')`)
+	tab.Eval(`void (() => {
+		window.setTimeout = ((real) => (f, ms) => real(f, ms === 400 ? 60000 : ms))(window.setTimeout) // if lines take long, figures do not wait
+		window.asked = []
+		const old = document.querySelector('.vlist')
+		window.fetch = ((real) => (...what) => {
+			const { pathname, searchParams } = new URL(what[0])
+			if (pathname !== '/api/fields') asked.push(pathname + ' ' + (searchParams.get('last') ?? '') + (document.querySelector('.vlist') === old ? ' before' : ' after'))
+			return real(...what)
+		})(window.fetch)
+	})()`, nil)
+	tab.Key("/")
+	tab.Type("level>=debug")
+	tab.Key("Enter")
+	tab.Until(`asked.some((a) => a.startsWith('/api/hits')) && asked.some((a) => a.startsWith('/api/facets'))`)
+	var asked []string
+	tab.Eval(`asked`, &asked)
+	if want := []string{"/api/query 40 before", "/api/query 300 after", "/api/hits  after", "/api/facets  after"}; !slices.Equal(slices.Sorted(slices.Values(asked[1:])), slices.Sorted(slices.Values(want[1:]))) || asked[0] != want[0] {
+		t.Errorf("the page asked %q, want %q", asked, want)
+	}
 }
 
 func walkStats(t *testing.T, tab *uitest.Tab, at string) {

@@ -136,7 +136,12 @@ func walkStop(t *testing.T, browser *uitest.Browser) {
 			t.Errorf("%s has ended", path)
 		}
 	}
+	ask("forever") // and a new question ends them
+	tab.Until(`document.querySelector('.histogram .partial')?.innerText === 'partial'`)
 	ask("half")
+	for range 2 {
+		<-ended
+	}
 	tab.Until(`document.querySelectorAll('.row').length > 20 && document.querySelector('.facets.loading')`)
 	tab.Click(".toolbar button text=Stop")
 	tab.Until(`!document.querySelector('.facets.loading') && !document.querySelector('.toolbar .late') && document.querySelectorAll('.row').length > 20`)

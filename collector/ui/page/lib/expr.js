@@ -1,6 +1,8 @@
 // The expression as text: where its parts are, what may come next, and terms that are added
 // and taken away. docs/QUERY.md has the grammar; the collector alone decides what is valid.
 
+import { Big } from './line.js'
+
 /** @typedef {{kind: 'space'|'string'|'operator'|'paren'|'pipe'|'comma'|'word', text: string, start: number, end: number}} Token */
 
 const tokenPattern = /(?<space>\s+)|(?<string>(?:i|w|iw|wi|re)?"(?:\\.|[^"\\])*"?)|(?<operator>!=~|=~|!=|!~|<=|>=|[=~<>])|(?<paren>[()])|(?<pipe>\|)|(?<comma>,)|(?<word>(?:(?!!=|!~|"|\|)[^\s()=~<>,])+|.)/gsy
@@ -43,12 +45,9 @@ export function nameOf(name) {
 
 /** A value as an expression has it. @param {any} value */
 export function valueOf(value) {
-  if (typeof value !== 'string') return typeof value === 'object' && value !== null && !isBig(value) ? JSON.stringify(JSON.stringify(value)) : String(value)
+  if (typeof value !== 'string') return typeof value === 'object' && value !== null && !(value instanceof Big) ? JSON.stringify(JSON.stringify(value)) : String(value)
   return /^[\p{L}_][\p{L}\p{N}_.\-/@:]*$/u.test(value) && !keywords.test(value) ? value : quote(value)
 }
-
-/** @param {any} value */
-const isBig = (value) => value.constructor?.name === 'Big'
 
 /** A text in quotes, with the escapes of expressions. @param {string} text */
 export const quote = (text) => JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'))
