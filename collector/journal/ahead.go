@@ -14,7 +14,7 @@ import (
 const maxAhead = 16 << 20
 
 // An aheadPart is the packed frames of the segment that is being written. Readers with
-// [Reader.SetUnpack] read them instead of the lines in its file; once it is sealed, its packed file begins
+// [Reader.SetUnpack] may read them instead of the lines in its file; once it is sealed, its packed file begins
 // with them. They are in memory alone, so that a crash leaves nothing that recovery would have to know.
 // It is immutable: with more frames it is another one.
 type aheadPart struct {

@@ -54,7 +54,7 @@ func (m *mixed) checkSome(j *Journal) {
 }
 
 // What is packed of the segment that is being written is read by those who take blocks, from any offset
-// and of any tenant, in one piece with what is not packed. Others read the file. Once the segment is
+// and of any tenant, in one piece with what is not packed. Others, and those who want whole lines, read the file. Once the segment is
 // sealed, its packed file is what it would be without.
 func TestAhead(t *testing.T) {
 	for _, tenants := range [][]string{{""}, {"", "shop", "bank"}} {
@@ -76,9 +76,14 @@ func TestAhead(t *testing.T) {
 			m.check(j, 0, nil)
 			blocks, m.unpack = 0, unpack
 			m.checkSome(j)
-			if m.unpack = nil; blocks == 0 {
+			if blocks == 0 {
 				t.Errorf("round %d: no block is read", round)
 			}
+			m.whole, blocks = true, 0
+			if m.checkSome(j); round == 0 && blocks > 0 {
+				t.Errorf("%d blocks are read by who wants whole lines", blocks)
+			}
+			m.whole, m.unpack = false, nil
 			m.checkExcluded(j)
 		}
 		waitPacked(t, j)

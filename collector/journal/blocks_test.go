@@ -96,6 +96,7 @@ type mixed struct {
 	owner   []string        // tenants by offset
 	gone    map[uint64]bool // deleted by retention
 	unpack  Unpack          // of check's readers
+	whole   bool            // they do not take what is packed ahead
 }
 
 // batch returns the next lines, of one tenant mostly.
@@ -132,7 +133,7 @@ func (m *mixed) check(j *Journal, from uint64, tenant *string) {
 	m.t.Helper()
 	r := j.NewReader(from)
 	defer r.Close()
-	r.SetUnpack(m.unpack)
+	r.SetUnpack(m.unpack, !m.whole)
 	if tenant != nil {
 		r.SetTenant(*tenant)
 	}

@@ -61,6 +61,7 @@ type Reader struct {
 	minTime  int64
 	maxTime  int64
 	tenant   *string // whose blocks are read; nil: all
+	ahead    bool    // see SetUnpack
 	next     uint64  // the cursor
 	stop     uint64  // see SetEnd
 	err      error   // sticks
@@ -126,8 +127,10 @@ type Unpack func(dst, block []byte, size int, times columns.Range) ([]byte, erro
 
 // SetUnpack makes the reader call unpack for each block of columns. If that appends nothing, the frame
 // comes without lines, so that a caller has its turn after each. The lines of other blocks come whole.
-func (r *Reader) SetUnpack(unpack Unpack) {
-	r.walk.unpacked.part, r.walk.win.plain.part = unpack, unpack
+// With ahead, so is read what is packed of the segment that is being written. Without, its lines come from
+// the file, which takes less if all of them are wanted.
+func (r *Reader) SetUnpack(unpack Unpack, ahead bool) {
+	r.walk.unpacked.part, r.walk.win.plain.part, r.ahead = unpack, unpack, ahead && unpack != nil
 }
 
 // SegmentsIn returns how many segments there are, and how many of them may have records from

@@ -60,7 +60,7 @@ func (r *Reader) enter() (bool, error) {
 		j.mu.Unlock()
 		return true, nil
 	}
-	if a := s.ahead; a != nil && r.next < a.end && r.walk.unpacked.part != nil {
+	if a := s.ahead; a != nil && r.next < a.end && r.ahead {
 		j.mu.Unlock()
 		r.seg, r.end, r.packed = s, a.end, true
 		r.walk.Open(bytes.NewReader(a.file), j.path(s.first, extOpen), int64(len(a.file)))

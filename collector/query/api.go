@@ -100,7 +100,7 @@ type reader interface {
 	SetEnd(offset uint64)
 	SetTenant(name string)
 	SetSeen(*journal.Seen)
-	SetUnpack(journal.Unpack)
+	SetUnpack(unpack journal.Unpack, ahead bool)
 	Next(ctx context.Context) (journal.Frame, error)
 	TryNext() (journal.Frame, bool, error)
 	Offset() uint64

@@ -56,8 +56,11 @@ func (s *rangeScan) cutLocked(turn journal.Turn) *span {
 	s.cut++
 	if s.back {
 		first, _, skip := s.aroundLocked(o.to-1, turn)
-		o.from = max(o.from, first)
+		if o.from = max(o.from, first); s.each > 0 { // no more than is wanted, unless that was not enough
+			o.from = max(o.from, o.to-min(o.to, s.each<<min(s.cut-1, 32)))
+		}
 		s.uncut.to = o.from
+		s.covered += o.to - o.from
 		return &span{offsets: o, skip: skip}
 	}
 	_, end, skip := s.aroundLocked(o.from, turn)

@@ -192,7 +192,7 @@ func TestStatsTable(t *testing.T) {
 	}{
 		{`{"columns":["level","n"],"rows":[["INFO",1350],["WARN",150]],"scanned":1500,"matched":1500}`, []string{"q", "| stats count() as n by level"}},
 		{`{"columns":["level","n"],"rows":[["INFO",1350]],"scanned":1500,"matched":1500}`, []string{"q", "| stats count() as n by level", "limit", "1"}},
-		{`{"columns":["n","x"],"rows":[[1498,null],[1499,null]],"scanned":1500,"matched":1500}`, []string{"q", "| fields n, x", "last", "2"}},
+		{`{"columns":["n","x"],"rows":[[1498,null],[1499,null]],"scanned":2,"matched":2}`, []string{"q", "| fields n, x", "last", "2"}},
 		{`{"columns":["n"],"rows":[[1499]],"scanned":1,"matched":1}`, []string{"q", "| fields n", "from", "1499"}},
 		{`{"columns":["u"],"rows":[[1480]],"scanned":1500,"matched":1500,"estimates":{"u":"standard error 1.15 %"}}`, []string{"q", "| stats uniq(n) as u"}},
 		{`{"columns":["msg","count"],"rows":[],"scanned":1500,"matched":0}`, []string{"q", "absent | top msg"}},

@@ -417,6 +417,9 @@ func (a *API) findLast(ctx context.Context, q *Query, from, end uint64, n int, f
 	}
 	f.few = true
 	s := a.newScan(q, from, end, true, f)
+	if !q.picks() && q.tenant == nil && maximum == math.MaxInt64 {
+		s.each = uint64(n)
+	}
 	s.most, s.early = math.MaxInt, math.MaxInt64
 	s.fresh = func(p *part) { p.newest.most, p.newest.offsets = n, f.offsets }
 	s.keep = func(p *part, offset uint64, line []byte) error {

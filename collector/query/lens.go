@@ -54,7 +54,7 @@ func (q *Query) configure(r reader, f *found) {
 	}
 	l := newLens(q, f)
 	if l.root != nil || l.keep != nil || f != nil {
-		r.SetUnpack(l.unpack)
+		r.SetUnpack(l.unpack, l.root != nil || l.keep != nil || q.tenant != nil)
 	}
 }
 

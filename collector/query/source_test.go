@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/collector/columns"
 	"github.com/rollway/rollway/collector/filters"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/internal/disktest"
@@ -23,6 +24,7 @@ type store struct {
 	before func(first uint64) error // called before the frame at first is read
 	blind  bool                     // filters are not asked
 	asking atomic.Int64             // turns in which filters were asked
+	blocks atomic.Int64             // that were unpacked
 }
 
 // countedTurn is a turn in which filters are asked.
@@ -90,6 +92,13 @@ func (r *storeReader) Offset() uint64 {
 func (r *storeReader) Seek(offset uint64) error {
 	r.held = nil
 	return r.Reader.Seek(offset)
+}
+
+func (r *storeReader) SetUnpack(unpack journal.Unpack, ahead bool) {
+	r.Reader.SetUnpack(func(dst, block []byte, size int, times columns.Range) ([]byte, error) {
+		r.s.blocks.Add(1)
+		return unpack(dst, block, size, times)
+	}, ahead)
 }
 
 func (r *storeReader) hold(f journal.Frame) {

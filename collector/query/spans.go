@@ -48,6 +48,7 @@ type rangeScan struct {
 	p     *admission.Principal
 	few   bool                              // one worker begins, and others after the first span
 	later bool                              // its turns come after those of scans for some lines
+	each  uint64                            // lines that are wanted, backwards, if each line is one: see coveredLocked; 0: it is not known
 	back  bool                              // spans are cut from the end backwards
 	test  *filters.Test                     // that frames with lines which match pass
 	wide  int                               // how many spans are cut as one at most, forwards, where there are many
@@ -67,6 +68,7 @@ type rangeScan struct {
 	uncut   offsets
 	sieve   sieve
 	cut     int       // spans
+	covered uint64    // offsets in them
 	cutting bool      // by a worker: others wait
 	room    sync.Cond // a worker waits for memory, to be the front or to cut; of mu
 	spans   []*span   // that were begun, the front first
@@ -324,7 +326,7 @@ func (s *rangeScan) startAllLocked() {
 func (s *rangeScan) begin(first bool, turn journal.Turn) *span {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.cutting && !s.stopped {
+	for (s.cutting || s.coveredLocked()) && !s.stopped {
 		s.room.Wait()
 	}
 	if s.stopped || s.cutAll {
@@ -343,10 +345,16 @@ func (s *rangeScan) begin(first bool, turn journal.Turn) *span {
 		return nil
 	}
 	s.spans = append(s.spans, sp)
-	if !first {
+	if !first && !s.coveredLocked() {
 		s.startAllLocked()
 	}
 	return sp
+}
+
+// coveredLocked reports whether the spans that were begun and not taken should have all lines that are
+// wanted: others are not begun until it turns out that they do not.
+func (s *rangeScan) coveredLocked() bool {
+	return s.each > 0 && s.covered >= s.each && len(s.spans) > 0
 }
 
 // newPart returns an empty part.

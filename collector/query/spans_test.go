@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/admission"
+	"github.com/rollway/rollway/collector/filters"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/query/pipe"
 	"github.com/rollway/rollway/internal/disk"
@@ -150,6 +152,63 @@ func TestSpansLast(t *testing.T) {
 	if a.memory.Used() != 0 {
 		t.Errorf("%d bytes are held", a.memory.Used())
 	}
+}
+
+// The newest lines take no block of the segment that is being written, however few came after the last
+// one that is packed ahead, and one of a packed segment.
+func TestLastUnpacks(t *testing.T) {
+	s := openStore(t, journal.Options{Disk: disktest.NewMem(), SegmentBytes: 4 << 20, Pack: true})
+	a, err := over(s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	fill := func(size int) {
+		for ; size > 0; size -= len(all[len(all)-1]) * 100 {
+			all = append(all, linesFrom(len(all), 100)...)
+			s.add(t, all[len(all)-100:]...)
+		}
+	}
+	packed := func() (end uint64) { // that are packed, ahead or not, from the first on
+		_, end, _, err := s.Exclude(0, math.MinInt64, math.MaxInt64, filters.Value("absent"), new(admission.Turn))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return end
+	}
+	last := func(what string, end uint64, blocks int64) {
+		t.Helper()
+		s.blocks.Store(0)
+		var f found
+		mem := holding{memory: a.memory, p: a.nobody}
+		defer mem.release()
+		pieces, err := a.findLast(t.Context(), mustParse(t, ""), 0, end, 100, &f, &mem, func() error { return nil })
+		if got := string(bytes.Join(pieces, nil)); err != nil || got != strings.Join(all[end-100:end], "\n")+"\n" {
+			t.Errorf("%s: %v, %d lines", what, err, strings.Count(got, "\n"))
+		}
+		if n := s.blocks.Load(); n != blocks {
+			t.Errorf("%s: %d blocks are unpacked, want %d", what, n, blocks)
+		}
+	}
+	fill(5 << 19) // half a block is left
+	waitFor(t, "a block that is packed ahead", func() bool { return packed() < s.Next() })
+	for _, after := range []uint64{0, 1, 40, 100, 500} {
+		last(fmt.Sprint(after, " lines after what is packed ahead"), packed()+after, 0)
+	}
+	fill(2 << 20)
+	waitFor(t, "a packed segment", func() bool { return s.Stats().PackedSegments == 1 })
+	for _, after := range []uint64{0, 1, 40} {
+		last(fmt.Sprint(after, " lines after a packed segment"), packed()+after, 1)
+	}
+	last("a new segment", packed()+100, 0)
+}
+
+// linesFrom returns n lines, numbered from first on.
+func linesFrom(first, n int) (lines []string) {
+	for i := range n {
+		lines = append(lines, testLine(first+i, "INFO", fmt.Sprintf("request %x is served", (first+i)*(first+i))))
+	}
+	return lines
 }
 
 func everyTenth(all []string) (some []string) {
