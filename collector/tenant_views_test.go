@@ -181,6 +181,7 @@ func TestTenantsSeeTheirOwn(t *testing.T) {
 			}
 		}
 		r.checkAccounts(t, map[string]*tally{"a": &a, "b": &b})
+		eventually(t, func() bool { return r.Stats().Rejected.Pending == 0 })
 		n := int(b.stored)
 		all = make(map[string]string)
 		for _, path := range []string{
