@@ -373,7 +373,7 @@ func TestOpenReadsHeadersOnly(t *testing.T) {
 }
 
 // An Append without rivals is one write in the caller's goroutine, and a fsync there too when
-// it is asked for. After each it looks at the last bytes of what was there.
+// it is asked for. After the fsync it compares what was written since the last one.
 func TestAppendIsOneWrite(t *testing.T) {
 	var mu sync.Mutex
 	var ops []string
@@ -395,7 +395,7 @@ func TestAppendIsOneWrite(t *testing.T) {
 	b := lines(0, 3)
 	b.Synced = true
 	mustAppend(t, j, b) // makes the segment
-	for _, want := range [][]string{{"write", "read"}, {"write", "read", "sync", "read"}} {
+	for _, want := range [][]string{{"write"}, {"write", "sync", "read"}} {
 		mu.Lock()
 		ops = nil
 		mu.Unlock()
