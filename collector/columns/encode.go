@@ -3,6 +3,7 @@ package columns
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
@@ -26,19 +27,28 @@ func streamLimit(lines int) int { return 3*lines + 64<<10 }
 // block.
 type Encoder struct {
 	Pause func() // is called before each column, and every few hundred lines; nil: nothing
+	// Text and Value, if they are not nil, get what filters need of the lines, to be used during the
+	// call. Any three bytes in a row of a line are in something that Text gets. Value gets each value as
+	// it is in the line, except the time of a line. Both may leave out what they got before.
+	Text, Value func([]byte)
 
 	zstd     *zstd.Encoder
 	lines    []byte
 	splitter splitter
 	shapes   Set
 	holes    [][]int // columns of each shape; nil: its lines are stored whole
+	known    trie
 	rows     []int64 // shape of each line
 	paths    map[string]int
-	columns  [][]span // values of each column
+	columns  [][]span    // values of each column
+	after    [][][2]byte // of each column, what follows values
+	times    int         // the column of the lines' times; -1: none
 	distinct Set
 	texts    cutter
 	ints     []int64
-	bytes    []byte
+	indexes  []int64 // of a dictionary
+	bytes    []byte  // packed
+	joined   []byte  // a stream
 	dir      []byte
 	chunks   []byte
 	streams  int // bytes of all streams
@@ -60,32 +70,18 @@ func NewEncoder() (*Encoder, error) {
 func (e *Encoder) Append(dst, lines []byte) []byte {
 	e.lines = lines
 	e.split()
-	if len(e.rows) < minRows || !e.encode() {
-		return e.zstd.EncodeAll(lines, append(dst, formLines))
-	}
-	dst = append(dst, formColumns)
-	dst = binary.AppendUvarint(dst, uint64(len(e.dir)))
-	packed := e.pack(e.dir)
-	dst = binary.AppendUvarint(dst, uint64(len(packed)))
-	return append(append(dst, packed...), e.chunks...)
-}
-
-// Values calls f with each value of the lines that were appended last, as it is in the line, except
-// their times. Of equal values of one key in a row it takes the first.
-func (e *Encoder) Values(f func(value []byte)) {
-	for path, c := range e.paths {
-		if path == "time\x00" {
-			continue
+	if len(e.rows) < minRows {
+		for c := range e.columns {
+			e.tell(c, formStrings)
 		}
-		e.pause()
-		var last []byte
-		for _, at := range e.columns[c] {
-			if v := e.lines[at.start:at.end]; !bytes.Equal(v, last) {
-				f(v)
-				last = v
-			}
-		}
+	} else if e.encode() {
+		dst = append(dst, formColumns)
+		dst = binary.AppendUvarint(dst, uint64(len(e.dir)))
+		packed := e.pack(e.dir)
+		dst = binary.AppendUvarint(dst, uint64(len(packed)))
+		return append(append(dst, packed...), e.chunks...)
 	}
+	return e.zstd.EncodeAll(lines, append(dst, formLines))
 }
 
 // pause lets others work.
@@ -107,20 +103,23 @@ func (e *Encoder) pack(b []byte) []byte {
 // split fills rows, shapes and columns.
 func (e *Encoder) split() {
 	e.shapes.Reset()
+	e.known = append(e.known[:0], node{})
 	clear(e.paths)
-	e.pathBytes = 0
-	e.holes, e.rows, e.columns = e.holes[:0], e.rows[:0], e.columns[:0]
+	e.pathBytes, e.times = 0, -1
+	e.holes, e.rows, e.columns, e.after = e.holes[:0], e.rows[:0], e.columns[:0], e.after[:0]
+	s := &e.splitter
 	for start := 0; start < len(e.lines); {
-		end := len(e.lines)
+		end, shape := len(e.lines), 0
 		if n := bytes.IndexByte(e.lines[start:], '\n'); n >= 0 {
 			end = start + n + 1
 		}
-		s := &e.splitter
-		s.split(e.lines, start, end)
-		shape, ok := e.shape(s.shape)
-		if !ok {
-			s.values = append(s.values[:0], span{start, end})
-			shape, _ = e.shape(wholeLine)
+		if s.values, shape = e.known.find(s.values[:0], e.lines[:end], start); shape < 0 {
+			s.split(e.lines, start, end)
+			ok := false
+			if shape, ok = e.shape(s.shape); !ok {
+				s.values = append(s.values[:0], span{int32(start), int32(end)})
+				shape, _ = e.shape(wholeLine)
+			}
 		}
 		e.rows = append(e.rows, int64(shape))
 		for i, c := range e.holes[shape] {
@@ -147,7 +146,8 @@ func (e *Encoder) shape(text []byte) (int, bool) {
 	if !ok {
 		return shape, false
 	}
-	for _, p := range paths {
+	pieces := bytes.Split(e.shapes.At(shape), wholeLine)
+	for i, p := range paths {
 		c, known := e.paths[p]
 		if !known {
 			c = len(e.columns)
@@ -155,8 +155,24 @@ func (e *Encoder) shape(text []byte) (int, bool) {
 			e.pathBytes += len(p)
 			e.columns = slices.Grow(e.columns, 1)[:c+1]
 			e.columns[c] = e.columns[c][:0]
+			e.after = slices.Grow(e.after, 1)[:c+1]
+			e.after[c] = e.after[c][:0]
+			if p == "time\x00" {
+				e.times = c
+			}
 		}
 		e.holes[shape] = append(e.holes[shape], c)
+		if next := pieces[i+1]; len(next) >= 2 && !slices.Contains(e.after[c], [2]byte(next)) {
+			e.after[c] = append(e.after[c], [2]byte(next))
+		}
+	}
+	if len(pieces[0]) > 0 { // else it is wholeLine
+		e.known.add(pieces, shape)
+	}
+	for _, p := range pieces {
+		if e.Text != nil {
+			e.Text(p)
+		}
 	}
 	return shape, true
 }
@@ -178,12 +194,68 @@ func (e *Encoder) encode() bool {
 		} else {
 			n = len(e.columns[c])
 			head = e.appendColumn(head[:0], e.columns[c], e.lines, true)
+			e.tell(c, head[0])
 		}
 		e.dir = binary.AppendUvarint(e.dir, uint64(n))
 		e.dir = binary.AppendUvarint(e.dir, uint64(chunk))
 		e.dir = appendBytes(e.dir, head)
 	}
 	return e.streams+len(e.dir)+e.pathBytes <= streamLimit(len(e.lines))
+}
+
+// tell gives column c, whose form it has got, to Text and Value. distinct has the values of a dictionary.
+func (e *Encoder) tell(c int, form byte) {
+	values := e.columns[c]
+	switch {
+	case e.Text == nil:
+	case form == formConstant:
+		e.tellOne(c, e.lines[values[0].start:values[0].end])
+	case form == formDictionary:
+		for i := range e.distinct.Len() {
+			e.tellOne(c, e.distinct.At(i))
+		}
+	default:
+		var before, part, value []byte
+		for i, v := range values { // each with two bytes on both sides
+			if i%pauseRows == 0 {
+				e.pause()
+			}
+			before, part = part, e.lines[max(int(v.start)-2, 0):min(int(v.end)+2, len(e.lines))]
+			n := common(before, part)
+			e.Text(part[max(n-2, 0):])
+			if next := e.lines[v.start:v.end]; c != e.times && !bytes.Equal(next, value) {
+				e.Value(next)
+				value = next
+			}
+		}
+	}
+}
+
+// tellOne gives a value of column c to Text and Value, with whatever may be on its sides.
+func (e *Encoder) tellOne(c int, value []byte) {
+	b := append(append(e.bytes[:0], `":`...), value...)
+	e.Text(b)
+	for _, a := range e.after[c] {
+		e.Text(append(b, a[:]...)[len(b)-2:])
+	}
+	if e.bytes = b; c != e.times {
+		e.Value(value)
+	}
+}
+
+// common returns how many bytes at their beginnings a and b have in common.
+func common(a, b []byte) (n int) {
+	for most := min(len(a), len(b)); n < most; n++ {
+		if n+8 <= most {
+			if x := binary.LittleEndian.Uint64(a[n:]) ^ binary.LittleEndian.Uint64(b[n:]); x != 0 {
+				return n + bits.TrailingZeros64(x)/8
+			}
+			n += 7
+		} else if a[n] != b[n] {
+			break
+		}
+	}
+	return n
 }
 
 func appendBytes(dst, b []byte) []byte {

@@ -68,12 +68,15 @@ func isConstant(values []span, text, first []byte) bool {
 // appendStrings appends the lengths and the bytes of the values.
 func (e *Encoder) appendStrings(head []byte, values []span, text []byte) []byte {
 	e.ints = e.ints[:0]
-	var joined []byte
 	for _, v := range values {
 		e.ints = append(e.ints, int64(v.end-v.start))
-		joined = append(joined, text[v.start:v.end]...)
 	}
-	return e.appendStream(e.appendInts(head, e.ints), joined)
+	head = e.appendInts(head, e.ints)
+	e.joined = e.joined[:0]
+	for _, v := range values {
+		e.joined = append(e.joined, text[v.start:v.end]...)
+	}
+	return e.appendStream(head, e.joined)
 }
 
 // readDistinct fills distinct, and ints with the index of each value; false: too many differ.
@@ -93,17 +96,17 @@ func (e *Encoder) readDistinct(values []span, text []byte) bool {
 }
 
 func (e *Encoder) appendDictionary(head []byte) []byte {
-	indexes := append([]int64(nil), e.ints...)
+	e.indexes = append(e.indexes[:0], e.ints...)
 	head = binary.AppendUvarint(append(head, formDictionary), uint64(e.distinct.Len()))
 	head = e.appendStrings(head, e.distinct.spans(), e.distinct.text)
-	return e.appendInts(head, indexes)
+	return e.appendInts(head, e.indexes)
 }
 
 func (s *Set) spans() []span {
 	out := make([]span, len(s.ends))
 	for i, end := range s.ends {
-		if out[i].end = end; i > 0 {
-			out[i].start = s.ends[i-1]
+		if out[i].end = int32(end); i > 0 {
+			out[i].start = int32(s.ends[i-1])
 		}
 	}
 	return out
@@ -115,12 +118,22 @@ func (e *Encoder) readTimes(values []span, text []byte) bool {
 	e.ints = e.ints[:0]
 	var cache times.Cache
 	var again [jsonline.TimeLen]byte
+	var second []byte // of the time before
+	before := int64(0)
 	for _, v := range values {
 		b := text[v.start:v.end]
 		if len(b) != len(`""`)+jsonline.TimeLen || b[0] != '"' || b[len(b)-1] != '"' {
 			return false
 		}
 		b = b[1 : len(b)-1]
+		if bytes.Equal(b[:jsonline.SecondLen], second) && b[len(second)] == '.' && b[len(b)-1] == 'Z' {
+			nsec, ok := parseDigits(b[len(second)+1 : len(b)-1])
+			if !ok {
+				return false
+			}
+			e.ints = append(e.ints, before*1e9+nsec)
+			continue
+		}
 		sec, nsec, ok := cache.Parse(b)
 		if !ok || sec < -1<<33 || sec > 1<<33 {
 			return false
@@ -129,6 +142,7 @@ func (e *Encoder) readTimes(values []span, text []byte) bool {
 			return false
 		}
 		e.ints = append(e.ints, sec*1e9+int64(nsec))
+		second, before = b[:jsonline.SecondLen], sec
 	}
 	return true
 }
@@ -160,7 +174,7 @@ func (e *Encoder) readDigits(values []span, text []byte, n int) (int, int, bool)
 	e.ints = e.ints[:0]
 	for _, v := range values {
 		i, ok := parseDigits(text[v.start:v.end])
-		if !ok || v.end-v.start != n {
+		if !ok || int(v.end-v.start) != n {
 			return 0, 0, false
 		}
 		e.ints = append(e.ints, i)
@@ -253,7 +267,7 @@ func (e *Encoder) readHex(values []span, text []byte, n int) (int, bool) {
 		return 0, false
 	}
 	for _, v := range values {
-		if v.end-v.start != n {
+		if int(v.end-v.start) != n {
 			return 0, false
 		}
 		for _, c := range text[v.start:v.end] {
@@ -267,12 +281,13 @@ func (e *Encoder) readHex(values []span, text []byte, n int) (int, bool) {
 
 // bytesOf returns the values of n hexadecimal digits as bytes.
 func (e *Encoder) bytesOf(n int, values []span, text []byte) []byte {
-	out := make([]byte, 0, len(values)*n/2)
+	out := e.joined[:0]
 	for _, v := range values {
-		for i := v.start; i < v.end; i += 2 {
-			out = append(out, digitOf(text[i])<<4|digitOf(text[i+1]))
+		for hex := text[v.start:v.end]; len(hex) >= 2; hex = hex[2:] {
+			out = append(out, digitOf(hex[0])<<4|digitOf(hex[1]))
 		}
 	}
+	e.joined = out
 	return out
 }
 
@@ -322,13 +337,14 @@ func (e *Encoder) appendInts(head []byte, ints []int64) []byte {
 	if delta {
 		head = binary.AppendVarint(head, first)
 	}
-	plane := make([]byte, len(ints))
+	plane := slices.Grow(e.joined[:0], len(ints))[:len(ints)]
 	for w := range width {
 		for i, v := range ints {
 			plane[i] = byte(uint64(v-least) >> (8 * w))
 		}
 		head = e.appendStream(head, plane)
 	}
+	e.joined = plane
 	return head
 }
 

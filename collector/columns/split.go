@@ -17,7 +17,7 @@ const (
 var wholeLine = []byte{hole}
 
 // A span is a place in the lines of a block.
-type span struct{ start, end int }
+type span struct{ start, end int32 }
 
 // A splitter splits a line into its shape and values.
 type splitter struct {
@@ -29,7 +29,7 @@ type splitter struct {
 func (s *splitter) split(lines []byte, start, end int) {
 	if !s.object(lines[:end], start) {
 		s.shape = append(s.shape[:0], wholeLine...)
-		s.values = append(s.values[:0], span{start, end})
+		s.values = append(s.values[:0], span{int32(start), int32(end)})
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *splitter) object(b []byte, i int) bool {
 			return false
 		}
 		s.shape = append(append(s.shape, b[copied:i]...), hole)
-		s.values = append(s.values, span{i, end})
+		s.values = append(s.values, span{int32(i), int32(end)})
 		for copied, i = end, end; i < len(b) && b[i] == '}'; i++ {
 			depth--
 		}
@@ -77,10 +77,76 @@ func (s *splitter) object(b []byte, i int) bool {
 	}
 }
 
+// A trie knows the lines that a splitter has split: each node has the text after a value, up to the next
+// one or to the end of the line. The first node is the root.
+type trie []node
+
+type node struct {
+	text  []byte
+	shape int // of the line that ends here; -1: a value follows
+	next  int // node after that value; 0: there is none
+	other int // node that may be here instead; 0: there is none
+}
+
+const (
+	maxNodes  = 4 << 10
+	maxOthers = 8
+)
+
+// add adds a shape, whose pieces are between its holes; if there are too many, a part of it at most.
+func (t *trie) add(pieces [][]byte, shape int) {
+	for at, i := 0, 0; i < len(pieces); i++ {
+		others, link := 0, &(*t)[at].next
+		for *link > 0 && !bytes.Equal((*t)[*link].text, pieces[i]) {
+			link = &(*t)[*link].other
+			others++
+		}
+		if at = *link; at == 0 {
+			if others == maxOthers || len(*t) == maxNodes {
+				return
+			}
+			at = len(*t)
+			*link = at
+			*t = append(*t, node{text: pieces[i], shape: -1})
+		}
+		if i == len(pieces)-1 {
+			(*t)[at].shape = shape
+		}
+	}
+}
+
+// find appends the values of the line from b[i] on to the end of b, and returns its shape; -1: it is
+// not known. The result is that of a splitter.
+func (t trie) find(values []span, b []byte, i int) ([]span, int) {
+	for at := t[0].next; at > 0; {
+		n := &t[at]
+		value := i + len(n.text)
+		if !bytes.HasPrefix(b[i:], n.text) || value+1 < len(b) && b[value] == '{' && b[value+1] == '"' {
+			at = n.other
+			continue
+		}
+		if n.shape >= 0 {
+			return values, n.shape
+		}
+		if value == len(b) {
+			break
+		}
+		if i = valueEnd(b, value); i <= value || i >= len(b) {
+			break
+		}
+		values = append(values, span{int32(value), int32(i)})
+		at = n.next
+	}
+	return values, -1
+}
+
 // valueEnd returns the end of the JSON value at b[i]; -1: there is none.
 func valueEnd(b []byte, i int) int {
 	switch b[i] {
-	case '"', '{', '[':
+	case '"':
+		end, _ := jsonwalk.SkipString(b, i)
+		return end
+	case '{', '[':
 		return jsonwalk.SkipValue(b, i)
 	}
 	for end := i; end < min(len(b), i+64); end++ {

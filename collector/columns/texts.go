@@ -1,6 +1,9 @@
 package columns
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 const (
 	maxVariables = 64 // of a text
@@ -16,6 +19,9 @@ type cutter struct {
 	which     []int // of each text, its template
 	from      []int // of each text, its first variable
 	variables []span
+	indexes   []int64
+	rows      []int  // texts in the order of their templates
+	column    []span // of those of one template
 }
 
 // kinds of bytes: 1 = digit, 2 = letter
@@ -36,8 +42,8 @@ var kinds = func() (k [256]byte) {
 // digits of a run as user17 or 45ms.
 func (c *cutter) cut(text []byte, v span) bool {
 	c.template = c.template[:0]
-	n, copied := len(c.variables), v.start
-	for i := v.start; i < v.end; {
+	n, copied, stop := len(c.variables), int(v.start), int(v.end)
+	for i := copied; i < stop; {
 		if kinds[text[i]] == 0 {
 			if text[i] == hole {
 				return false
@@ -46,7 +52,7 @@ func (c *cutter) cut(text []byte, v span) bool {
 			continue
 		}
 		end, first, last, digits := i, -1, -1, 0
-		for ; end < v.end && kinds[text[end]] != 0; end++ {
+		for ; end < stop && kinds[text[end]] != 0; end++ {
 			if kinds[text[end]] == 1 {
 				if first < 0 {
 					first = end
@@ -63,13 +69,13 @@ func (c *cutter) cut(text []byte, v span) bool {
 			first, last = i, end-1
 		}
 		c.template = append(append(c.template, text[copied:first]...), hole)
-		c.variables = append(c.variables, span{first, last + 1})
+		c.variables = append(c.variables, span{int32(first), int32(last + 1)})
 		if len(c.variables)-n > maxVariables {
 			return false
 		}
 		i, copied = end, last+1
 	}
-	c.template = append(c.template, text[copied:v.end]...)
+	c.template = append(c.template, text[copied:stop]...)
 	return true
 }
 
@@ -114,29 +120,40 @@ func (e *Encoder) appendTexts(head []byte, values []span, text []byte) ([]byte, 
 	if covered < len(values)/2 {
 		return head, false
 	}
-	indexes := make([]int64, len(values))
-	rows := make([][]int, kept+1)
-	for i, t := range c.which {
+	c.indexes, c.rows = c.indexes[:0], slices.Grow(c.rows[:0], len(values))[:len(values)]
+	ends := make([]int, kept+1) // in rows
+	for _, t := range c.which {
+		index := int64(0)
 		if t >= 0 {
-			indexes[i] = numbers[t]
+			index = numbers[t]
 		}
-		rows[indexes[i]] = append(rows[indexes[i]], i)
+		c.indexes = append(c.indexes, index)
+		ends[index]++
+	}
+	begin := 0
+	for i, n := range ends {
+		ends[i], begin = begin, begin+n
+	}
+	for row, i := range c.indexes {
+		c.rows[ends[i]] = row
+		ends[i]++
 	}
 	head = binary.AppendUvarint(append(head, formTexts), uint64(kept))
 	head = e.appendStrings(head, templates, c.templates.text)
-	head = e.appendInts(head, indexes)
-	var column []span
-	for _, row := range rows[0] {
-		column = append(column, values[row])
+	head = e.appendInts(head, c.indexes)
+	c.column = c.column[:0]
+	for _, row := range c.rows[:ends[0]] {
+		c.column = append(c.column, values[row])
 	}
-	head = e.appendColumn(head, column, text, false)
-	for _, in := range rows[1:] {
+	head = e.appendColumn(head, c.column, text, false)
+	for i := range kept {
+		in := c.rows[ends[i]:ends[i+1]]
 		for hole := range c.holes(in[0]) {
-			column = column[:0]
+			c.column = c.column[:0]
 			for _, row := range in {
-				column = append(column, c.variables[c.from[row]+hole])
+				c.column = append(c.column, c.variables[c.from[row]+hole])
 			}
-			head = e.appendColumn(head, column, text, false)
+			head = e.appendColumn(head, c.column, text, false)
 		}
 	}
 	return head, true

@@ -17,10 +17,10 @@ import (
 type Builder struct {
 	zstd *zstd.Encoder
 
-	frames []Frame // of the group
-	bytes  int     // of its lines
-	values values  // of the frame
-	texts  *[trigramRows / 64]uint64
+	frames []Frame            // of the group
+	bytes  int                // of its lines
+	values values             // of the frame
+	seen   *[trigramRows]byte // 1: the frame has the trigram. A byte is set without being read, as a bit is not
 	text   []byte
 
 	head, pages []byte
@@ -45,20 +45,35 @@ func NewBuilder() (*Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Builder{zstd: enc, texts: new([trigramRows / 64]uint64)}, nil
+	return &Builder{zstd: enc, seen: new([trigramRows]byte)}, nil
 }
 
-// Lines adds the trigrams of lines to the frame.
-func (b *Builder) Lines(lines []byte) {
-	if b.bytes += len(lines); len(lines) < 3 {
+// Lines says how many bytes of lines the frame has more.
+func (b *Builder) Lines(size int) { b.bytes += size }
+
+// Text adds the trigrams of a part of a line to the frame.
+func (b *Builder) Text(part []byte) {
+	if len(part) < 3 {
 		return
 	}
-	set, three := b.texts, uint32(lines[0])<<8|uint32(lines[1])<<16
-	for _, c := range lines[2:] {
+	seen, three := b.seen, uint32(part[0])<<8|uint32(part[1])<<16
+	for _, c := range part[2:] {
 		three = three>>8 | uint32(c)<<16
-		row := rowOf(three)
-		set[row/64] |= 1 << (row % 64)
+		seen[rowOf(three)] = 1
 	}
+}
+
+// trigrams takes the rows of the frame's trigrams, as bits, out of seen.
+func (b *Builder) trigrams() *[trigramRows / 64]uint64 {
+	set := new([trigramRows / 64]uint64)
+	for i := range set {
+		for n := 0; n < 64; n += 8 {
+			eight := binary.LittleEndian.Uint64(b.seen[64*i+n:])
+			set[i] |= eight * 0x0102040810204080 >> 56 << n
+		}
+	}
+	clear(b.seen[:])
+	return set
 }
 
 // Value adds the JSON value of a field to the frame, and the scalars that are inside of it.
@@ -69,7 +84,7 @@ func (b *Builder) Value(raw []byte) {
 	escaped := bytes.IndexByte(raw, '\\') >= 0
 	if escaped {
 		b.text = jsonwalk.AppendText(b.text[:0], raw)
-		b.Lines(b.text)
+		b.Text(b.text)
 	}
 	switch raw[0] {
 	case '"':
@@ -123,7 +138,7 @@ func (b *Builder) add(text []byte) {
 
 // hashOf returns the hash of a value, which is not 0; false: it is too long for the set.
 func hashOf(text []byte) (hash uint64, ok bool) {
-	if len(text) > 0 && (text[0] == '-' || jsonwalk.IsDigit(text[0])) {
+	if len(text) > 0 && (text[0] == '-' || jsonwalk.IsDigit(text[0])) && !isPlain(text) {
 		if d, ok := jsonwalk.ParseDecimal(text); ok {
 			var buf [2 * maxValue]byte
 			text = d.AppendTo(buf[:0])
@@ -132,14 +147,26 @@ func hashOf(text []byte) (hash uint64, ok bool) {
 	return max(xxhash.Sum64(text), 1), len(text) <= maxValue
 }
 
+// isPlain reports whether text is a number as [jsonwalk.Decimal.AppendTo] writes it: no more than digits.
+func isPlain(text []byte) bool {
+	if len(text) > 20 || text[0] == '0' && len(text) > 1 {
+		return false
+	}
+	for _, c := range text {
+		if !jsonwalk.IsDigit(c) {
+			return false
+		}
+	}
+	return true
+}
+
 // End ends a frame, whose first record has that number, and returns it.
 func (b *Builder) End(first uint64) Frame {
-	f := Frame{first: first, trigrams: b.texts, unknown: b.values.n > maxValues}
+	f := Frame{first: first, trigrams: b.trigrams(), unknown: b.values.n > maxValues}
 	if !f.unknown {
 		f.values = b.values.list()
 	}
 	b.frames = append(b.frames, f)
-	b.texts = new([trigramRows / 64]uint64)
 	b.values.reset()
 	if len(b.frames) == groupFrames {
 		b.group()
@@ -172,12 +199,12 @@ func (b *Builder) encode() {
 	b.head = binary.LittleEndian.AppendUint64(b.head, unknown)
 	pages := (most*valueBits + pageRows - 1) / pageRows
 	b.head = binary.AppendUvarint(b.head, uint64(trigramPages+pages))
-	b.page(b.trigrams())
+	b.page(b.trigramsOf())
 	b.page(b.valuesOf(pages))
 }
 
-// trigrams returns the rows of the trigrams.
-func (b *Builder) trigrams() []uint64 {
+// trigramsOf returns the rows of the trigrams.
+func (b *Builder) trigramsOf() []uint64 {
 	rows := make([]uint64, trigramRows)
 	for i, f := range b.frames {
 		for at, word := range f.trigrams {

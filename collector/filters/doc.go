@@ -49,4 +49,4 @@ const (
 )
 
 // rowOf returns the row of a trigram.
-func rowOf(trigram uint32) int { return int(trigram * 0x9E3779B1 >> 16) }
+func rowOf(trigram uint32) uint16 { return uint16(trigram * 0x9E3779B1 >> 16) }

@@ -38,7 +38,8 @@ func newBuilder(t testing.TB) *Builder {
 
 // add adds a line, and each value of its members.
 func add(b *Builder, line string) {
-	b.Lines([]byte(line))
+	b.Lines(len(line))
+	b.Text([]byte(line))
 	for w := jsonwalk.Members([]byte(line), 0); w.Next(); {
 		b.Value(w.RawValue())
 	}

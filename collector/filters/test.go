@@ -29,7 +29,7 @@ func Text(text string) *Test {
 	t := new(Test)
 	for i := range min(n, maxTrigrams) {
 		at := i * n / min(n, maxTrigrams)
-		t.rows = append(t.rows, rowOf(uint32(text[at])|uint32(text[at+1])<<8|uint32(text[at+2])<<16))
+		t.rows = append(t.rows, int(rowOf(uint32(text[at])|uint32(text[at+1])<<8|uint32(text[at+2])<<16)))
 	}
 	return t
 }

@@ -90,7 +90,11 @@ func (j *Journal) newPacker() (*packer, error) {
 	}
 	enc.Pause = j.o.Rest
 	filter, err := filters.NewBuilder()
-	return &packer{enc: enc, filter: filter}, err
+	if err != nil {
+		return nil, err
+	}
+	enc.Text, enc.Value = filter.Text, filter.Value
+	return &packer{enc: enc, filter: filter}, nil
 }
 
 // replace replaces the file of a sealed segment by what p makes of it, once that is durable
@@ -427,14 +431,8 @@ func (p *packer) flush() error {
 
 // encode appends a block with the lines to dst.
 func (p *packer) encode(dst, lines []byte) []byte {
-	dst = p.enc.Append(dst, lines)
-	const piece, overlap = 128 << 10, 2 // a trigram less one byte
-	for at := 0; at < len(lines); at += piece {
-		p.filter.Lines(lines[max(at-overlap, 0):min(at+piece, len(lines))])
-		p.enc.Pause()
-	}
-	p.enc.Values(p.filter.Value)
-	return dst
+	p.filter.Lines(len(lines))
+	return p.enc.Append(dst, lines)
 }
 
 // write writes the frame h, which is in out.
