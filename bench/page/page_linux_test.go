@@ -163,7 +163,7 @@ const patience = 2 * time.Minute
 func firstResults(t *testing.T, browser *uitest.Browser, c *collector, corpus query.Corpus) {
 	queries := []string{"msg~" + corpus.Needle, "trace_id=" + corpus.Trace, `service=payment-api msg~"deadline exceeded"`, `msg=~"declined \(code 4[0-9]7\)"`,
 		`msg~quota msg~"v137"`, "level>=error", "", "customer_id=cus_000001", "status=402 region=eu-west-1", "restored archive"}
-	const asked = 2 << 30 // bytes, of which each day has as many
+	const asked = 2 << 30 // bytes; all days have as many
 	until := query.Begin.Add(time.Duration(float64(query.Days*24*time.Hour) * min(1, float64(asked)/float64(corpus.Bytes))))
 	tab := browser.Open(t, c.url+"/ui/#/search?until="+until.Format(time.RFC3339))
 	tab.Until(`document.querySelector('.row')`)

@@ -119,12 +119,13 @@ func (a *API) byTime(ctx context.Context, out *rows, req request, from uint64, m
 		}
 		return true, mem.take(more)
 	}
+	const wide = 16 << 10 // lines of a window, at least, that cost less to search than to begin
 	window := out.end
 	if o.most > 0 {
 		window = uint64(max(4*o.most, 1<<10))
 	}
-	for low, high := from, out.end; low < high; window *= 2 {
-		first, end := low, high
+	for low, high := from, out.end; low < high; {
+		first, end, before := low, high, out.scanned
 		minimum, maximum := req.query.TimeRange()
 		if high-low > window && o.newest { // whole spans, so that nothing is read twice
 			begin, _ := a.src.span(high-window, minimum, maximum)
@@ -140,6 +141,10 @@ func (a *API) byTime(ctx context.Context, out *rows, req request, from uint64, m
 		}
 		if err := a.find(ctx, o.narrow(req.query), first, end, &out.found, keep, func() error { return out.tick(patience) }); err != nil {
 			return nil, err
+		}
+		// That lines are left out for their times does not tell how far the next ones that match are.
+		if window < wide || out.scanned > before || o.full() || out.only {
+			window *= 2
 		}
 	}
 	out.turn.Begin()

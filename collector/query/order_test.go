@@ -111,6 +111,23 @@ func TestOrderByTimeIsBounded(t *testing.T) {
 	}
 }
 
+// The newest lines before a time are found as soon as the newest of all: what is left out for its time
+// does not have more searched.
+func TestNewestBefore(t *testing.T) {
+	s := newStore(t)
+	all := numbered(t, s, 300_000, 1000)
+	_, base := serve(t, s, Options{})
+	for n := 25_000; n < len(all); n += 25_000 {
+		resp, body, err := ask(t, base, "order", "time", "last", "5", "until", all[n][len(timeStart):len(timeStart)+timeLen])
+		if want := strings.Join(all[n-5:n], "\n") + "\n"; err != nil || body != want {
+			t.Errorf("%v, got\n%swant\n%s", err, body, want)
+		}
+		if scanned, _ := strconv.Atoi(resp.Trailer.Get("Rollway-Scanned")); scanned > 40_000 {
+			t.Errorf("of %d lines %d were searched", n, scanned)
+		}
+	}
+}
+
 // A line that leaves does not leave the memory of a far larger one to those that come.
 func TestTimeOrderMemory(t *testing.T) {
 	o := &timeOrder{most: 1000, newest: true}
