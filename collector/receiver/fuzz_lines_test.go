@@ -55,7 +55,7 @@ func FuzzLines(f *testing.F) {
 func sendLines(t *testing.T, pieces ...[]byte) (*normalize.Batch, int) {
 	t.Helper()
 	s := NDJSON{MaxLine: 200}.Open()
-	c := &Chunk{Received: time.Unix(1779972000, 0), Norm: normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1}), Batch: new(normalize.Batch)}
+	c := &Chunk{Received: time.Unix(1779972000, 0), Norm: normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1, Text: normalize.Text{Apart: true}}), Batch: new(normalize.Batch)}
 	total := new(normalize.Batch)
 	var left []byte
 	for _, piece := range append(pieces, nil) {

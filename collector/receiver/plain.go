@@ -30,6 +30,10 @@ func (plain) Decode(q *Request) error {
 		form(q)
 		return nil
 	}
+	text := textLines
+	if text.Most = q.Norm.MostJoined(); text.Suits(q.Body) {
+		text.InPlace(q.Body)
+	}
 	err := q.Norm.Body(q.Batch, q.Body, q.Received)
 	switch {
 	case err == normalize.ErrEmpty:

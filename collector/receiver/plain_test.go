@@ -27,6 +27,10 @@ func TestTextsAndForms(t *testing.T) {
 		{form, "msg=%zz", 400, nil, `is not encoded as a form is`},
 		{form, `{"msg":"curl -d = a form"}`, 200, []string{`"msg":"curl -d = a form"}`}, `"accepted":1`},
 		{form, "hello world", 400, nil, "lines of text need Content-Type: text/plain"},
+		{"", `{"log":"a\n","stream":"stderr","time":"2026-05-28T12:40:00Z"}` + "\n" + `{"log":"\tat b.C(D.java:7)\n","stream":"stderr","time":"2026-05-28T12:40:01Z"}` + "\n" + `{"log":" c\n","stream":"stdout","time":"2026-05-28T12:40:00Z"}` + "\nx\n",
+			200, []string{`"msg":"a\n\tat b.C(D.java:7)\n","attrs":{"stream":"stderr"}}`, `"msg":" c\n","attrs":{"stream":"stdout"}}`}, `"line":4`},
+		{"", `[{"date":1779972000.1,"log":"a"},{"date":1779972000.2,"log":" b"},{"date":1779972000.3,"log":"c"}]`, 200, []string{`"msg":"a\n b"}`, `"msg":"c"}`}, `"accepted":2`},
+		{"", `{"level":"info","message":"a"}{"level":"info","message":" b"}`, 200, []string{`"msg":"a"}`, `"msg":" b"}`}, `"accepted":2`},
 		{"", "a=b", 400, nil, "expected a JSON object"},
 	} {
 		s := decodetest.NewServer(t, nil)

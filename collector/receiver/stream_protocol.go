@@ -90,7 +90,7 @@ type Chunk struct {
 // Hold reports whether Decode may leave whole frames, the last n bytes of Data, until more
 // has come, as that may belong to them. If nothing comes it is called again, soon.
 func (c *Chunk) Hold(n int) bool {
-	c.held = c.holds && !c.End && n <= firstRead/2
+	c.held = c.holds && !c.End && !c.most && n <= firstRead/2
 	return c.held
 }
 

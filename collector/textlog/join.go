@@ -28,6 +28,10 @@ import (
 // container has written counts, and lines of the other stream do not belong to it. After the
 // tag P comes the rest of the line.
 type Joiner struct {
+	// Split is how long the parts are, except the last, into which the sender may have cut
+	// a line without saying so; 0: it has cut none. A part has no line end.
+	Split int
+
 	state joinState
 	first []byte // line of the event, which does not change; nil: there is none
 	blank bool   // lines were, since the last one
@@ -58,9 +62,12 @@ const MaxJoined = 1000
 // traces have such lines.
 func (j *Joiner) Next(line []byte) bool {
 	head, ended := criHeadOf(line), bytes.HasSuffix(line, []byte("\n"))
+	if j.Split > 0 && len(line) == j.Split && head.size == 0 && !ended {
+		head.part = true
+	}
 	line = bytes.TrimRight(line[head.size:], " \t\r\n")
 	if j.first == nil || head.stream != j.cri.stream || !j.cri.part && !j.continues(line) {
-		*j = Joiner{first: line, cri: head, ended: ended}
+		*j = Joiner{Split: j.Split, first: line, cri: head, ended: ended}
 		if bytes.HasPrefix(line, pythonHead) {
 			j.state = traceback
 		}
@@ -75,7 +82,7 @@ func (j *Joiner) Next(line []byte) bool {
 // Append appends to the text of an event the line that Next has said continues it.
 func (j *Joiner) Append(event, line []byte) []byte {
 	switch {
-	case j.glued && !j.cri.part:
+	case j.glued && !j.cri.part && j.cri.size > 0:
 		event[j.cri.size-len("P ")] = 'F' // it is whole
 	case !j.glued && j.apart:
 		event = append(event, '\n')

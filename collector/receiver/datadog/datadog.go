@@ -9,7 +9,8 @@
 //	ddtags            attrs.ddtags, an object: "env:prod,team:a" is {"env":"prod","team":"a"}
 //
 // The query may name ddsource, ddtags, hostname and service for all events that do not.
-// An empty object, which the Agent sends to see whether it can, is no event.
+// An event whose message only continues the one before belongs to it, if they differ in
+// nothing else but their time. An empty object, which the Agent sends to see whether it can, is no event.
 package datadog
 
 import (
@@ -53,6 +54,7 @@ const (
 // decoder is the memory of one Decode.
 type decoder struct {
 	wire.Event
+	lines  wire.Joiner
 	shared [len(parameters)][]byte // as JSON; nil: the query does not have it
 	query  string                  // that says so, for events that are rejected
 }
@@ -60,7 +62,10 @@ type decoder struct {
 var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
 
 // Memory is for the pool.
-func (d *decoder) Memory() pool.Memory { return pool.Memory{d.Scratch()} }
+func (d *decoder) Memory() pool.Memory { return d.lines.Memory(d.Scratch()) }
+
+// messageNames has that of an event's text.
+var messageNames = wire.Names("message")
 
 // Decode reads the events of a request.
 func (protocol) Decode(q *receiver.Request) error {
@@ -68,6 +73,7 @@ func (protocol) Decode(q *receiver.Request) error {
 	defer decoders.Put(d)
 	d.share(q.HTTP.URL.RawQuery)
 	d.Builder = q.Norm.Build(q.Batch, q.Received)
+	d.lines.Names, d.lines.Most = messageNames, q.Norm.MostJoined()
 	var err error
 	if strings.HasPrefix(q.HTTP.Header.Get("Content-Type"), "text/plain") {
 		wire.Lines(d.Builder, q.Body, func() { d.end(0) })
@@ -108,7 +114,7 @@ func (d *decoder) events(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return &receiver.Refusal{Code: http.StatusBadRequest, Text: "the body is empty; expected an array of objects", Empty: true}
 	}
-	for value, err := range wire.Each(body) {
+	for value, err := range d.lines.Each(body) {
 		if err == nil {
 			d.event(value)
 			continue

@@ -44,6 +44,24 @@ func TestText(t *testing.T) {
 	}
 }
 
+// The Agent sends each line that a container prints as an event, unless it is told otherwise.
+func TestJoins(t *testing.T) {
+	event := func(text, status string) string {
+		return `{"message":"` + text + `","status":"` + status + `","timestamp":17799720000` + fmt.Sprint(10+len(text)) + `,"hostname":"h","service":"shop","ddtags":"env:x"}`
+	}
+	body := "[" + event("Traceback (most recent call last):", "error") + ",{}," + event("Traceback (most recent call last):", "error") + "," + event(`  File \"a.py\", line 7`, "error") + "," + event("ValueError: x", "error") + "," + event(" other", "info") + "]"
+	got, _ := decodetest.Lines(t, Protocol, "application/json", body, received)
+	want := []string{`"msg":"Traceback (most recent call last):"`, `"msg":"Traceback (most recent call last):\n  File \"a.py\", line 7\nValueError: x"`, `"msg":" other"`}
+	if len(got) != len(want) {
+		t.Fatalf("%q", got)
+	}
+	for i, line := range got {
+		if !strings.Contains(line, want[i]) {
+			t.Errorf("%s, want %s", line, want[i])
+		}
+	}
+}
+
 // TestAnswers also counts: what the query says goes to events that do not say it, and is kept
 // with those that are rejected.
 func TestAnswers(t *testing.T) {

@@ -16,7 +16,8 @@
 // A datagram is a message, plain or packed with zlib or gzip, or one of up to 128 chunks of
 // a message. On a stream a NUL ends each message; where LF follows a whole object as the
 // connection's first message, LF ends messages too. A body of HTTP is one or more messages
-// in a row.
+// in a row. On a stream and in a body a message that only continues the one before belongs
+// to its event, if they differ in nothing but text and time.
 package gelf
 
 import (
@@ -53,12 +54,18 @@ func (p Protocol) tooLarge() string {
 }
 
 // decoder is the memory for one message after another.
-type decoder struct{ wire.Event }
+type decoder struct {
+	wire.Event
+	lines wire.Joiner // of a body
+}
+
+// messageNames has that of a message's text.
+var messageNames = wire.Names("short_message")
 
 var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
 
 // Memory is for the pool.
-func (d *decoder) Memory() pool.Memory { return pool.Memory{d.Scratch()} }
+func (d *decoder) Memory() pool.Memory { return d.lines.Memory(d.Scratch()) }
 
 // event adds the event of a text that should be one object; an empty one adds none.
 func event(c *receiver.Chunk, text []byte) {

@@ -107,6 +107,7 @@ func TestMessages(t *testing.T) {
 func stream(t testing.TB, p Protocol, data string, cuts ...int) *normalize.Batch {
 	t.Helper()
 	c, s := newChunk(""), p.Open()
+	c.Norm = normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1, Text: normalize.Text{Apart: true}}) // else the cuts count
 	var left []byte
 	at := 0
 	for i := range len(cuts) + 2 {
@@ -261,5 +262,25 @@ func TestHTTP(t *testing.T) {
 		if rec.Code != code || rec.Header().Get("Allow") != http.MethodPost {
 			t.Errorf("%s: %d %v", method, rec.Code, rec.Header())
 		}
+	}
+}
+
+// TestJoins sends what Docker's driver does, over a connection and in a body.
+func TestJoins(t *testing.T) {
+	message := func(text, level, time string) string {
+		return `{"version":"1.1","host":"h","short_message":"` + text + `","timestamp":` + time + `,"level":` + level + `,"_container_name":"shop","_tag":"a"}`
+	}
+	const head, tail = `{"time":"2026-05-28T12:40:00.500000000Z","level":"ERROR","msg":"`, `","service":"shop","attrs":{"host":"h","container_name":"shop","tag":"a"}}`
+	list := []string{message("it failed", "3", "1779972000.5"), message(`\tat a.B(C.java:7)`, "3", "1779972000.6"), message("Caused by: x", "3", "1779972000.7"), message("  of stdout", "6", "1779972000.5")}
+	want := head + `it failed\n\tat a.B(C.java:7)\nCaused by: x` + tail + "\n" + strings.Replace(head, "ERROR", "INFO", 1) + `  of stdout` + strings.Replace(tail, "ERROR", "INFO", 1) + "\n"
+	for _, end := range []string{"\x00", "\n"} {
+		c := newChunk(strings.Join(list, end) + end)
+		if n, err := (Protocol{}).Open().Decode(c); n != len(c.Data) || err != nil || string(c.Batch.AppendTo(nil)) != want {
+			t.Errorf("%q: %d of %d, %v\n got %swant %s", end, n, len(c.Data), err, c.Batch.AppendTo(nil), want)
+		}
+	}
+	q := &receiver.Request{HTTP: httptest.NewRequest("POST", "/gelf", nil), Body: []byte(strings.Join(list, "\n")), Received: received, Norm: normalize.New(normalize.Limits{MaxPast: -1}), Batch: keeping()}
+	if err := HTTP.Decode(q); err != nil || string(q.Batch.AppendTo(nil)) != want {
+		t.Errorf("%v\n got %swant %s", err, q.Batch.AppendTo(nil), want)
 	}
 }

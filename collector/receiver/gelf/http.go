@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/rollway/rollway/collector/receiver"
-	"github.com/rollway/rollway/collector/receiver/wire"
 )
 
 // HTTP is the protocol of /gelf.
@@ -21,11 +20,12 @@ func (overHTTP) Decode(q *receiver.Request) error {
 	d := decoders.Get()
 	defer decoders.Put(d)
 	d.Builder = q.Norm.Build(q.Batch, q.Received)
+	d.lines.Names, d.lines.Most = messageNames, q.Norm.MostJoined()
 	defer func() {
 		d.Done()
 		d.Builder = nil
 	}()
-	for value, err := range wire.Each(bytes.TrimRight(q.Body, "\x00")) {
+	for value, err := range d.lines.Each(bytes.TrimRight(q.Body, "\x00")) {
 		if d.Start(value) {
 			d.value(value, err)
 		}

@@ -12,7 +12,9 @@ import (
 func (Protocol) MaxFrame(maxEvent, _ int) int { return maxEvent + 1 }
 
 // Open begins a connection.
-func (p Protocol) Open() receiver.Session { return &session{Protocol: p.withDefaults()} }
+func (p Protocol) Open() receiver.Session {
+	return &session{Protocol: p.withDefaults(), joined: receiver.Joined{Joiner: wire.Joiner{Names: messageNames}, Add: event}}
+}
 
 // session is one connection.
 type session struct {
@@ -20,16 +22,21 @@ type session struct {
 	decided  bool // by the first message: whether LF ends messages
 	lines    bool // it does
 	skipping bool // inside a message that is too long
+	joined   receiver.Joined
 }
 
-// Decode takes whole messages.
+// Decode takes whole messages. The last waits for what may belong to it.
 func (s *session) Decode(c *receiver.Chunk) (taken int, err error) {
+	s.joined.Begin(c)
 	for taken < len(c.Data) && !c.Full(0) {
 		n := s.frame(c, c.Data[taken:])
 		if n == 0 {
 			break
 		}
 		taken += n
+	}
+	if left := s.joined.Hold(c); left > 0 {
+		return len(c.Data) - left, nil
 	}
 	return taken, nil
 }
@@ -49,11 +56,13 @@ func (s *session) frame(c *receiver.Chunk, data []byte) int {
 	case s.skipping:
 		s.skipping = end < 0
 	case length > s.MaxMessage:
+		s.joined.Flush(c)
 		c.RejectRaw(normalize.ReasonTooLarge, s.tooLarge(), data[:length])
 		s.skipping = end < 0
 	case end >= 0 || c.End && wire.IsWholeObject(data):
-		event(c, data[:length])
+		s.joined.Take(c, data[:length], len(data))
 	case c.End:
+		s.joined.Flush(c)
 		c.RejectRaw(normalize.ReasonTorn, "the connection ended inside of a message", data)
 	default:
 		return 0
@@ -62,13 +71,15 @@ func (s *session) frame(c *receiver.Chunk, data []byte) int {
 }
 
 // end returns the offset of what ends the message at the beginning of data, or -1. As long
-// as nothing is decided, which a first message that is too long leaves so, either may.
+// as nothing is decided, which a first message that is too long and has a LF leaves so,
+// either may.
 func (s *session) end(data []byte) int {
 	if s.decided && !s.lines {
 		return bytes.IndexByte(data, 0)
 	}
 	first := bytes.IndexAny(data, "\n\x00")
 	if s.decided || s.skipping || first < 0 || first > s.MaxMessage {
+		s.decided = s.decided || first >= 0 && data[first] == 0
 		return first
 	}
 	s.decided = true

@@ -12,7 +12,8 @@
 // change nothing. Bytes that are not such a frame close the connection: what follows them
 // cannot be found.
 //
-// An event is read like a line of JSON. A window takes no memory, whatever its size.
+// An event is read like a line of JSON. One whose message only continues that of the event
+// before belongs to it, if they arrive together and differ in nothing else but time and offset. A window takes no memory, whatever its size.
 package lumberjack
 
 import (
@@ -23,6 +24,7 @@ import (
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/wire"
 )
 
 // Protocol is a receiver.StreamProtocol.
@@ -48,7 +50,7 @@ func (p Protocol) Open() receiver.Session {
 	if p.MaxUnpacked <= 0 {
 		p.MaxUnpacked = 64 << 20
 	}
-	return &session{Protocol: p}
+	return &session{Protocol: p, joined: receiver.Joined{Joiner: wire.Joiner{Names: messageNames}, Add: add}}
 }
 
 // session is one connection.
@@ -59,7 +61,10 @@ type session struct {
 	number   uint32 // of the last event
 	owed     bool   // that event is not acknowledged yet
 	skip     int64  // bytes to come of an event that is too long
+	joined   receiver.Joined
 }
+
+var messageNames = wire.Names("message")
 
 const version = '2'
 
@@ -77,6 +82,8 @@ var errTorn = errors.New("the frames in a packed one end within one")
 
 // Decode takes whole frames.
 func (s *session) Decode(c *receiver.Chunk) (taken int, err error) {
+	s.joined.Begin(c)
+	defer s.joined.Flush(c) // its sender waits for the answer, not for more
 	for n := 1; n > 0 && taken < len(c.Data); taken += n {
 		if n, err = s.frame(c, c.Data[taken:], false); err == nil {
 			continue
@@ -128,12 +135,13 @@ func (s *session) event(c *receiver.Chunk, data []byte, within bool) (n int, err
 	have := int(min(eventHead+size, int64(len(data))))
 	switch {
 	case size > int64(s.MaxEvent):
+		s.joined.Flush(c)
 		c.RejectRaw(normalize.ReasonTooLarge, fmt.Sprintf("an event of %d bytes is longer than %d", size, s.MaxEvent), data[eventHead:have])
 		s.skip = eventHead + size - int64(have)
 	case int64(have) < eventHead+size || !within && c.Full(have):
 		return 0, nil
 	default:
-		c.Norm.Line(c.Batch, data[eventHead:have], c.Received) // the error is in the batch
+		s.joined.Take(c, data[eventHead:have], 0)
 	}
 	s.number = binary.BigEndian.Uint32(data[2:])
 	if s.skip == 0 {
@@ -153,6 +161,7 @@ func (s *session) packed(c *receiver.Chunk, data []byte) (n int, err error) {
 		return 0, fmt.Errorf("a packed frame: %w", err)
 	}
 	defer s.inflater.Overwrite()
+	defer s.joined.Flush(c) // before that
 	for len(frames) > 0 {
 		taken, err := s.frame(c, frames, true)
 		switch {
@@ -166,7 +175,14 @@ func (s *session) packed(c *receiver.Chunk, data []byte) (n int, err error) {
 		}
 		frames = frames[taken:]
 	}
+	if s.joined.Flush(c); c.Batch.Overflowed() {
+		return 0, receiver.ErrInflateMemory
+	}
 	return n, nil
+}
+
+func add(c *receiver.Chunk, event []byte) {
+	c.Norm.Line(c.Batch, event, c.Received) // the error is in the batch
 }
 
 // took notes that an event was taken, and acknowledges the last of a window.

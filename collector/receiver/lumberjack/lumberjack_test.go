@@ -44,7 +44,12 @@ var received = time.Unix(1779972000, 0)
 // send sends text over a connection, cut at each of cuts.
 func send(t testing.TB, p Protocol, text string, cuts ...int) (c *receiver.Chunk, left []byte, err error) {
 	t.Helper()
-	c = &receiver.Chunk{Received: received, Norm: normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1}), Batch: new(normalize.Batch)}
+	return sendWith(t, p, normalize.Text{}, text, cuts...)
+}
+
+func sendWith(t testing.TB, p Protocol, how normalize.Text, text string, cuts ...int) (c *receiver.Chunk, left []byte, err error) {
+	t.Helper()
+	c = &receiver.Chunk{Received: received, Norm: normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1, Text: how}), Batch: new(normalize.Batch)}
 	left, err = decodetest.Pieces(p.Open(), c, text, cuts...)
 	return c, left, err
 }
@@ -55,6 +60,9 @@ const stamp = `{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":`
 
 // beat is what Filebeat 8 sends.
 const beat = `{"@timestamp":"2026-05-28T12:40:00.123Z","@metadata":{"beat":"filebeat","type":"_doc","version":"8.17.0"},"message":"disk full","log":{"offset":0,"file":{"path":"/var/log/app.log"}},"input":{"type":"filestream"},"ecs":{"version":"8.0.0"},"host":{"name":"web-1"},"agent":{"type":"filebeat","version":"8.17.0","name":"web-1"}}`
+
+const beatLine = `{"time":"2026-05-28T12:40:00.123000000Z","level":"INFO","msg":"disk full","attrs":{"@metadata":{"beat":"filebeat","type":"_doc","version":"8.17.0"},` +
+	`"input":{"type":"filestream"},"ecs":{"version":"8.0.0"},"agent":{"type":"filebeat","version":"8.17.0","name":"web-1"},"log":{"offset":0,"file":{"path":"/var/log/app.log"}},"host":"web-1"}}` + "\n"
 
 func TestFrames(t *testing.T) {
 	one, two := events(`{"msg":"one"}`), stamp+`"one"}`+"\n"+stamp+`"two"}`+"\n"
@@ -69,13 +77,14 @@ func TestFrames(t *testing.T) {
 		{"no window", both, two, ackOf(1) + ackOf(2), ""},
 		{"an empty window", windowOf(0) + windowOf(1) + one, stamp + `"one"}` + "\n", ackOf(1), ""},
 		{"numbers that go on", windowOf(1) + "2J" + be32(700) + be32(13) + `{"msg":"one"}`, stamp + `"one"}` + "\n", ackOf(700), ""},
-		{"an event of a Beat", windowOf(1) + events(beat), `{"time":"2026-05-28T12:40:00.123000000Z","level":"INFO","msg":"disk full","attrs":{"@metadata":{"beat":"filebeat","type":"_doc","version":"8.17.0"},` +
-			`"input":{"type":"filestream"},"ecs":{"version":"8.0.0"},"agent":{"type":"filebeat","version":"8.17.0","name":"web-1"},"log":{"offset":0,"file":{"path":"/var/log/app.log"}},"host":"web-1"}}` + "\n", ackOf(1), ""},
+		{"an event of a Beat", windowOf(1) + events(beat), beatLine, ackOf(1), ""},
 		{"a level of ECS", windowOf(1) + events(`{"message":"m","log":{"level":"error"},"service":{"name":"shop"}}`), `{"time":"2026-05-28T12:40:00.000000000Z","level":"ERROR","msg":"m","service":"shop"}` + "\n", ackOf(1), ""},
 		{"events that are none", windowOf(4) + events(`7`, `{"msg":`, "{\"msg\":\"\xff\"}", `{"msg":"one"}`), stamp + `"one"}` + "\n", ackOf(4), "not_object syntax invalid_utf8"},
 		{"nothing in it", windowOf(1) + events(""), "", ackOf(1), ""},
 		{"too long", windowOf(2) + events(`{"msg":"`+strings.Repeat("x", 2000)+`"}`, `{"msg":"one"}`), stamp + `"one"}` + "\n", ackOf(2), "too_large"},
 		{"too long and packed", windowOf(2) + pack(events(`{"msg":"`+strings.Repeat("x", 2000)+`"}`, `{"msg":"one"}`)), stamp + `"one"}` + "\n", ackOf(2), "too_large"},
+		{"lines that continue", windowOf(3) + pack(events(beat, strings.Replace(strings.Replace(beat, "disk full", `\tat a.B(C.java:7)`, 1), `"offset":0`, `"offset":10`, 1), `{"msg":"one"}`)), strings.Replace(beatLine, "disk full", `disk full\n\tat a.B(C.java:7)`, 1) + stamp + `"one"}` + "\n", ackOf(3), ""},
+		{"one that would without its level", windowOf(2) + events(`{"message":"a"}`, `{"message":" b","level":"info"}`), stamp + `"a"}` + "\n" + stamp + `" b"}` + "\n", ackOf(2), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for step := range 3 {
@@ -167,17 +176,18 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"a":1}|{"b":`+"|\xff|"+strings.Repeat("long", 100)), 3)
 	f.Add([]byte("2C\x00\x00\x00\x08abcdefgh2J\xff\xff\xff\xff\xff\xff\xff\xff"), 3)
 	p := Protocol{MaxEvent: 300, MaxUnpacked: 1 << 20}
+	apart := normalize.Text{Apart: true} // else the cuts count
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
-		want, rest, whole := send(t, p, string(data))
-		got, left, err := send(t, p, string(data), cut)
+		want, rest, whole := sendWith(t, p, apart, string(data))
+		got, left, err := sendWith(t, p, apart, string(data), cut)
 		if (err == nil) != (whole == nil) || err == nil && !bytes.Equal(rest, left) || lines(got.Batch) != lines(want.Batch) || got.Batch.Events() != want.Batch.Events() {
 			t.Fatalf("%q cut at %d: %v, %q is left, %+v\n%swhole: %v, %q is left, %+v\n%s", data, cut, err, left, got.Batch.Rejected, lines(got.Batch), whole, rest, want.Batch.Rejected, lines(want.Batch))
 		}
 		decodetest.CheckLines(t, got.Batch)
 		texts := strings.Split(string(data), "|")
 		frames := events(texts...)
-		want, rest, whole = send(t, p, windowOf(len(texts))+frames, cut)
-		got, left, err = send(t, p, windowOf(len(texts))+pack(frames), cut)
+		want, rest, whole = sendWith(t, p, apart, windowOf(len(texts))+frames, cut)
+		got, left, err = sendWith(t, p, apart, windowOf(len(texts))+pack(frames), cut)
 		sum := func(c *receiver.Chunk, left []byte, err error) string {
 			return fmt.Sprintf("%s%d events, %+v, %q is left, %v, %q", lines(c.Batch), c.Batch.Events(), c.Batch.Rejected, left, err, c.Reply[len(c.Reply)-6:])
 		}

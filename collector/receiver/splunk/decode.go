@@ -5,7 +5,9 @@
 // so are those of an object under "message" in it. "time" is the line's time; the members
 // of "fields" go to attrs, and so do host, source, sourcetype and index: source is not
 // where in a program the line was made. In a raw body each line that is not blank is a
-// message, and the query has host and the like.
+// message, and the query has host and the like. What only continues the line before belongs
+// to its event: a line of a raw body, and an event that differs in nothing but its text and
+// time.
 //
 // What cannot be stored is left out, and the answer is 400 with the code and number of
 // the first event that was left out; after text that is not JSON nothing more is read. As
@@ -40,15 +42,21 @@ type event struct{ answerer }
 // decoder is the memory of one Decode.
 type decoder struct {
 	wire.Event
-	code  byte // of the first event that was left out
-	first int  // its number
-	seen  int  // events so far
+	lines  wire.Joiner
+	code   byte // of the first event that was left out
+	first  int  // its number
+	number int  // of the event
+	seen   int  // events so far, and that one
 }
+
+// messageNames are those of a text that an agent has read as a line: the event itself, or in
+// it those of Docker's driver, Fluent Bit and Splunk's own collectors.
+var messageNames = wire.Names("event", "line", "log", "message")
 
 var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
 
 // Memory is for the pool.
-func (d *decoder) Memory() pool.Memory { return pool.Memory{d.Scratch()} }
+func (d *decoder) Memory() pool.Memory { return d.lines.Memory(d.Scratch()) }
 
 // errNoData is Splunk's answer to a body without an event.
 var errNoData = &receiver.Refusal{Code: http.StatusBadRequest, Text: codes[noData].text, Empty: true}
@@ -63,7 +71,8 @@ func (event) Decode(q *receiver.Request) error {
 }
 
 func (d *decoder) begin(q *receiver.Request) {
-	d.code, d.first, d.seen = success, 0, 0
+	d.code, d.first, d.number, d.seen = success, 0, 0, 0
+	d.lines.Names, d.lines.Most = messageNames, q.Norm.MostJoined()
 	d.Builder = q.Norm.Build(q.Batch, q.Received)
 }
 
@@ -87,7 +96,7 @@ func (d *decoder) end(q *receiver.Request) error {
 // note notes the first event that is left out; it is the one last seen.
 func (d *decoder) note(code byte) {
 	if d.code == success {
-		d.code, d.first = code, d.seen-1
+		d.code, d.first = code, d.number
 	}
 }
 
@@ -97,13 +106,14 @@ func (d *decoder) reject(code byte, reason, detail string) {
 }
 
 func (d *decoder) events(body []byte) {
-	for value, err := range wire.Each(body) { // some clients send one array
-		if d.seen++; err == nil {
+	for value, err := range d.lines.Each(body) { // some clients send one array
+		d.number, d.seen = d.seen, d.seen+d.lines.Count
+		if err == nil {
 			d.event(value)
 			continue
 		}
 		d.Raw(value)
-		d.reject(invalidData, normalize.ReasonSyntax, fmt.Sprintf("event %d: %v", d.seen-1, err))
+		d.reject(invalidData, normalize.ReasonSyntax, fmt.Sprintf("event %d: %v", d.number, err))
 	}
 }
 
@@ -214,7 +224,7 @@ func (raw) Decode(q *receiver.Request) error {
 	defer decoders.Put(d)
 	d.begin(q)
 	wire.Lines(d.Builder, q.Body, func() {
-		d.seen++
+		d.number, d.seen = d.seen, d.seen+1
 		for i, text := range texts {
 			if text != nil && !d.Failed() {
 				d.Attr([]byte(metadata[i]))

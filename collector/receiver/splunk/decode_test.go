@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -197,4 +198,35 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestJoins sends what Docker's driver, Fluent Bit and Vector do. The numbers of events are
+// those of the sender.
+func TestJoins(t *testing.T) {
+	for _, tt := range []struct{ name, event, rest string }{
+		{"Docker", `{"line":"TEXT","source":"stderr","tag":"a"}`, `,"attrs":{"source":"stderr","tag":"a","host":"h"`},
+		{"Fluent Bit", `{"log":"TEXT","stream":"stderr"}`, `,"attrs":{"stream":"stderr","host":"h"`},
+		{"Vector", `"TEXT"`, `,"attrs":{"host":"h"`},
+	} {
+		s, h := newServer(t, normalize.Limits{})
+		body := ""
+		for i, text := range []string{"begun", "panic: it failed", "", "goroutine 1 [running]:", "main.main()", `\t/a.go:7 +0x1d`, "done"} {
+			if text != "" {
+				body += `{"time":` + strconv.Itoa(1779972000+i) + `,"host":"h","event":` + strings.Replace(tt.event, "TEXT", text, 1) + `}` + "\n"
+			}
+		}
+		rec := decodetest.Send(h, "/event", body+"7")
+		want := []string{`"begun"`, `"panic: it failed\ngoroutine 1 [running]:\nmain.main()\n\t/a.go:7 +0x1d"`, `"done"`}
+		if rec.Code != 400 || !strings.Contains(rec.Body.String(), `"invalid-event-number":6,"stored":3`) || len(s.Lines) != len(want) {
+			t.Fatalf("%s: %d %s, %q", tt.name, rec.Code, rec.Body, s.Lines)
+		}
+		for i, line := range s.Lines {
+			if !strings.Contains(line, `"msg":`+want[i]+`,`) || !strings.Contains(line, tt.rest) {
+				t.Errorf("%s: %s, want %s%s", tt.name, line, want[i], tt.rest)
+			}
+		}
+		if !strings.Contains(s.Lines[1], `"time":"2026-05-28T12:40:01`) {
+			t.Errorf("%s: not the time of the first line: %s", tt.name, s.Lines[1])
+		}
+	}
 }

@@ -125,7 +125,11 @@ func element(data []byte, at int, b *normalize.Builder) int {
 		return -1
 	}
 	if b != nil {
-		b.Attr(data[start:at])
+		if id, _, _ := bytes.Cut(data[start:at], []byte("@")); string(id) == "mdc" { // Log4j's thread context
+			b.Field(id)
+		} else {
+			b.Attr(data[start:at])
+		}
 		b.BeginObject()
 	}
 	for at < len(data) && data[at] == ' ' {

@@ -36,6 +36,8 @@ func TestMessages(t *testing.T) {
 			now + `"level":"INFO","msg":"hi","service":"a","attrs":{"facility":"user","host":"h","x":{"a":"\"\\]\\n","a":"","b":"é"}}}`},
 		{"nothing but nil", "<0>1 - - - - - -", now + `"level":"FATAL+2","attrs":{"facility":"kern","peer":"192.0.2.7"}}`},
 		{"severities", "<15>1 - h - - - - x", now + `"level":"DEBUG","msg":"x","attrs":{"facility":"user","host":"h"}}`},
+		{"Log4j's thread context", `<14>1 - h a - - [mdc@32473 order="7" trace_id="5b8efff798038103d269b633813fc60c"][x a="1"] hi`,
+			now + `"level":"INFO","msg":"hi","service":"a","trace_id":"5b8efff798038103d269b633813fc60c","attrs":{"facility":"user","host":"h","x":{"a":"1"},"order":"7"}}`},
 		{"no structured data at all", "<14>1 - h a 1 - the text", now + `"level":"INFO","msg":"the text","service":"a","attrs":{"facility":"user","host":"h","procid":"1"}}`},
 		{"broken structured data", `<14>1 - h a 1 - [x a="b] c`, now + `"level":"INFO","msg":"[x a=\"b] c","service":"a","attrs":{"facility":"user","host":"h","procid":"1"}}`},
 		{"text in brackets", `<14>1 - h a 1 - [tag]text`, now + `"level":"INFO","msg":"[tag]text","service":"a","attrs":{"facility":"user","host":"h","procid":"1"}}`},

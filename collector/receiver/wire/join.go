@@ -1,0 +1,313 @@
+package wire
+
+import (
+	"bytes"
+	"iter"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
+	"github.com/rollway/rollway/collector/textlog"
+	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
+)
+
+// A Joiner puts together objects in a row that are lines of one stream: they have the same
+// members with the same values, except their message, their time and their offset in a
+// file. Those whose message only continues the one before, see textlog.Joiner, belong to its
+// event: the object of its first line, with their messages after its own. What is in doubt
+// begins an event.
+//
+// What Next gets stays as it is until its event is returned.
+type Joiner struct {
+	// Names are those of the message, see there. The first that an object has with a string
+	// counts, at its top or in a member event.
+	Names [][]byte
+	// Most is how many bytes of messages an event of several lines may have; 0: lines are
+	// not joined. See normalize.Normalizer.MostJoined.
+	Most int
+	// Plain says that objects with a level are not joined.
+	Plain bool
+	// Count is how many objects made the event that was returned last.
+	Count int
+
+	event struct {
+		object []byte        // its first; nil: there is none
+		lines  int           // objects
+		at     jsonwalk.Span // its message; empty: nothing belongs to it
+		line   []byte        // of the first object
+		text   []byte        // of all lines, if there are several
+	}
+	joiner textlog.Joiner
+	first  []byte // scratch: the first line of the event, if it had escapes
+	line   []byte // scratch: any other
+	joined []byte // scratch: the event
+}
+
+// dockerSplit is how long the parts of a line are that most of Docker's drivers send without
+// a mark.
+const dockerSplit = 16 << 10
+
+// Names returns names as a Joiner takes them.
+func Names(names ...string) (list [][]byte) {
+	for _, name := range names {
+		list = append(list, []byte(`"`+name+`":`))
+	}
+	return list
+}
+
+// Each is the function of that name. It goes over events instead of objects.
+func (j *Joiner) Each(text []byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for value, err := range Each(text) {
+			var event []byte
+			if err == nil {
+				event = j.Next(value)
+			} else {
+				event = j.End()
+			}
+			if event != nil && !yield(event, nil) {
+				return
+			}
+			if err != nil {
+				j.Count = 1
+				yield(value, err)
+				return
+			}
+		}
+		if event := j.End(); event != nil {
+			yield(event, nil)
+		}
+	}
+}
+
+// InPlace joins the objects of a text. What they took up besides becomes white space, and
+// lines stay where they are.
+func (j *Joiner) InPlace(text []byte) {
+	var region jsonwalk.Span // of the event
+	put := func(event []byte) {
+		all := region.Of(text)
+		ends := bytes.Count(all, lineEnd) - bytes.Count(event, lineEnd)
+		if j.Count < 2 || len(event)+ends > len(all) {
+			return
+		}
+		rest := all[copy(all, event):]
+		for i := range rest {
+			if rest[i] = ' '; i >= len(rest)-ends {
+				rest[i] = '\n'
+			}
+		}
+	}
+	for value, err := range Each(text) {
+		if err != nil {
+			break
+		}
+		start := cap(text) - cap(value) // a value is a part of the text
+		between := bytes.TrimSpace(text[region.End:start])
+		if len(between) > 1 || len(between) == 1 && between[0] != ',' {
+			put(j.End())
+		}
+		if event := j.Next(value); event != nil {
+			put(event)
+		}
+		if region.End = start + len(value); j.Lines() == 1 {
+			region.Start = start
+		}
+	}
+	put(j.End())
+}
+
+var lineEnd = []byte("\n")
+
+// Suits reports whether the first object of a text may be a line: it has a message, and no
+// level.
+func (j *Joiner) Suits(text []byte) bool {
+	at := jsonwalk.SkipSpace(text, 0)
+	if IsArray(text[at:]) {
+		at = jsonwalk.SkipSpace(text, at+1)
+	}
+	if j.Most == 0 || !IsObject(text[at:]) {
+		return false
+	}
+	check, found := jsonwalk.Checker{MaxDepth: maxNested}, false
+	for w := check.Members(text, at); w.Next(); {
+		if isLevel(w.RawName()) {
+			return false
+		}
+		for _, name := range j.Names {
+			found = found || bytes.HasPrefix(name, w.RawName())
+		}
+	}
+	return found
+}
+
+// Next takes the next text, which should be an object. Unless it belongs to the event before,
+// that event is returned; nil: there is none.
+func (j *Joiner) Next(object []byte) (event []byte) {
+	e := &j.event
+	at, line := j.message(object)
+	if at.Len() > 0 && e.at.Len() > 0 && e.lines < textlog.MaxJoined && len(e.object)+len(e.text)+len(line) < j.Most && j.joiner.Next(line) && j.alike(object, at) {
+		if e.lines == 1 {
+			e.text = append(e.text[:0], e.line...)
+		}
+		e.text = j.joiner.Append(e.text, line)
+		e.lines++
+		return nil
+	}
+	event = j.End()
+	e.object, e.lines, e.at, e.line, e.text = object, 1, at, line, e.text[:0]
+	if at.Len() > 0 {
+		j.joiner.Next(line)
+		j.first, j.line = j.line, j.first
+	}
+	return event
+}
+
+// End returns the last event; nil: there is none.
+func (j *Joiner) End() (event []byte) {
+	e := &j.event
+	event, j.Count = e.object, e.lines
+	if e.lines > 1 {
+		j.joined = append(j.joined[:0], event[:e.at.Start]...)
+		j.joined = jsonline.AppendStringBytes(j.joined, e.text)
+		j.joined = append(j.joined, event[e.at.End:]...)
+		event = j.joined
+	}
+	e.object, e.lines, e.at, e.line = nil, 0, jsonwalk.Span{}, nil
+	j.joiner = textlog.Joiner{Split: dockerSplit}
+	return event
+}
+
+// Open reports whether more may belong to the last event.
+func (j *Joiner) Open() bool { return j.event.at.Len() > 0 }
+
+// Lines is how many objects the last event has so far.
+func (j *Joiner) Lines() int { return j.event.lines }
+
+// Memory is the scratch memory and some more, for package pool.
+func (j *Joiner) Memory(more []byte) pool.Memory {
+	return pool.Memory{more, j.first, j.line, j.event.text, j.joined}
+}
+
+// Shrink gives up scratch memory that is larger than a connection is worth. Next comes first
+// again.
+func (j *Joiner) Shrink() {
+	const keep = 4 << 10
+	for _, b := range []*[]byte{&j.first, &j.line, &j.event.text, &j.joined} {
+		if cap(*b) > keep {
+			*b = nil
+		}
+	}
+}
+
+// message finds the message of an object, and its text, if it may be a line of a stream.
+func (j *Joiner) message(object []byte) (at jsonwalk.Span, line []byte) {
+	if len(object) >= j.Most { // also if that is 0
+		return at, nil
+	}
+	for _, name := range j.Names {
+		i := bytes.Index(object, name)
+		if i < 0 {
+			continue
+		}
+		i = jsonwalk.SkipSpace(object, i+len(name))
+		if i == len(object) || object[i] != '"' {
+			continue
+		}
+		end := jsonwalk.CheckString(object, i)
+		if end < 0 {
+			return at, nil
+		}
+		line, j.line = jsonwalk.Text(object[i:end], j.line)
+		if len(bytes.TrimSpace(line)) == 0 {
+			return at, nil
+		}
+		return jsonwalk.Span{Start: i, End: end}, line
+	}
+	return at, nil
+}
+
+// alike reports whether an object with a message differs from that of the event only as
+// lines of one stream do.
+func (j *Joiner) alike(object []byte, at jsonwalk.Span) bool {
+	if !IsWholeObject(j.event.object) || !IsWholeObject(object) {
+		return false
+	}
+	c := comparison{&j.event.object[j.event.at.Start], &object[at.Start], j.Plain, false}
+	return c.alike(trimmed(j.event.object), trimmed(object), 0, true) && c.found
+}
+
+func trimmed(object []byte) []byte { return object[jsonwalk.SkipSpace(object, 0):] }
+
+// comparison is that of two objects.
+type comparison struct {
+	message, next *byte // where their messages begin
+	plain         bool
+	found         bool // they have the same place
+}
+
+// How many members may be elsewhere than in the object before, and how deep those are that
+// are compared one by one.
+const (
+	maxElsewhere = 64
+	maxDepth     = 2
+)
+
+// alike compares two objects. Their messages may be here or not.
+func (c *comparison) alike(a, b []byte, depth int, here bool) bool {
+	was, elsewhere := Members(a), 0
+	for w := Members(b); w.Next(); {
+		if !was.Next() {
+			return false
+		}
+		name, value, before := w.RawName(), w.RawValue(), was.RawValue()
+		if !bytes.Equal(name, was.RawName()) { // some senders have them in any order
+			if elsewhere++; elsewhere > maxElsewhere {
+				return false
+			}
+			before = getRaw(a, name)
+		}
+		switch {
+		case before == nil || depth == 0 && c.plain && isLevel(name):
+			return false
+		case &value[0] == c.next || &before[0] == c.message:
+			if !here || &value[0] != c.next || &before[0] != c.message {
+				return false
+			}
+			c.found = true
+		case bytes.Equal(before, value):
+		case IsObject(before) && IsObject(value) && depth < maxDepth:
+			if !c.alike(before, value, depth+1, depth == 0 && w.Is("event")) {
+				return false
+			}
+		case !isOwn(name) || IsObject(value) || IsArray(value):
+			return false
+		}
+	}
+	return !was.Next()
+}
+
+// getRaw returns the value of the first member with a name as it is in the text, or nil.
+func getRaw(object, name []byte) []byte {
+	for w := Members(object); w.Next(); {
+		if bytes.Equal(w.RawName(), name) {
+			return w.RawValue()
+		}
+	}
+	return nil
+}
+
+// isLevel reports whether a member, whose name has its quotes, is the level of an event.
+func isLevel(name []byte) bool {
+	slot, _ := (*normalize.Keys)(nil).ReadAs(string(name[1 : len(name)-1]))
+	return slot == "level"
+}
+
+// isOwn reports whether a member, whose name has its quotes, is one that each line of a
+// stream has its own of.
+func isOwn(name []byte) bool {
+	switch string(name) {
+	case `"time"`, `"timestamp"`, `"@timestamp"`, `"date"`, `"offset"`:
+		return true
+	}
+	return false
+}
