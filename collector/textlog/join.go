@@ -186,9 +186,12 @@ func isHeader(line []byte) bool {
 	if !found {
 		class = bytes.TrimSuffix(class, []byte(":"))
 	}
-	name := class[bytes.LastIndexAny(class, `.\`)+1:]
 	for _, suffix := range []string{"Exception", "Error", "Throwable"} {
-		if n := len(name) - len(suffix); n >= 0 && string(name[n:]) == suffix {
+		if len(class) < len(suffix) || string(class[len(class)-len(suffix):]) != suffix {
+			continue
+		}
+		name := class[bytes.LastIndexAny(class, `.\`)+1:]
+		if n := len(name) - len(suffix); n >= 0 {
 			return isUpper(name[0]) && (n > 0 || len(name) < len(class)) && bytes.IndexFunc(class, notInClass) < 0
 		}
 	}

@@ -19,8 +19,8 @@ import (
 //
 // What Next gets stays as it is until its event is returned.
 type Joiner struct {
-	// Names are those of the message, see there. The first that an object has with a string
-	// counts, at its top or in a member event.
+	// Names are those of the message, see there: of a string at the top of an object, or in
+	// a member event.
 	Names [][]byte
 	// Most is how many bytes of messages an event of several lines may have; 0: lines are
 	// not joined. See normalize.Normalizer.MostJoined.
@@ -38,6 +38,7 @@ type Joiner struct {
 		text   []byte        // of all lines, if there are several
 	}
 	joiner textlog.Joiner
+	likely int    // where the value of a message began last
 	first  []byte // scratch: the first line of the event, if it had escapes
 	line   []byte // scratch: any other
 	joined []byte // scratch: the event
@@ -143,20 +144,25 @@ func (j *Joiner) Suits(text []byte) bool {
 // Next takes the next text, which should be an object. Unless it belongs to the event before,
 // that event is returned; nil: there is none.
 func (j *Joiner) Next(object []byte) (event []byte) {
-	e := &j.event
+	e, begun := &j.event, false
 	at, line := j.message(object)
-	if at.Len() > 0 && e.at.Len() > 0 && e.lines < textlog.MaxJoined && len(e.object)+len(e.text)+len(line) < j.Most && j.joiner.Next(line) && j.alike(object, at) {
-		if e.lines == 1 {
-			e.text = append(e.text[:0], e.line...)
+	if at.Len() > 0 && e.at.Len() > 0 && e.lines < textlog.MaxJoined && len(e.object)+len(e.text)+len(line) < j.Most {
+		if begun = !j.joiner.Next(line); !begun && j.alike(object, at) {
+			if e.lines == 1 {
+				e.text = append(e.text[:0], e.line...)
+			}
+			e.text = j.joiner.Append(e.text, line)
+			e.lines++
+			return nil
 		}
-		e.text = j.joiner.Append(e.text, line)
-		e.lines++
-		return nil
 	}
 	event = j.End()
 	e.object, e.lines, e.at, e.line, e.text = object, 1, at, line, e.text[:0]
 	if at.Len() > 0 {
-		j.joiner.Next(line)
+		if !begun {
+			j.joiner = textlog.Joiner{Split: dockerSplit}
+			j.joiner.Next(line)
+		}
 		j.first, j.line = j.line, j.first
 	}
 	return event
@@ -173,7 +179,6 @@ func (j *Joiner) End() (event []byte) {
 		event = j.joined
 	}
 	e.object, e.lines, e.at, e.line = nil, 0, jsonwalk.Span{}, nil
-	j.joiner = textlog.Joiner{Split: dockerSplit}
 	return event
 }
 
@@ -204,26 +209,39 @@ func (j *Joiner) message(object []byte) (at jsonwalk.Span, line []byte) {
 	if len(object) >= j.Most { // also if that is 0
 		return at, nil
 	}
+	i := -1
 	for _, name := range j.Names {
-		i := bytes.Index(object, name)
-		if i < 0 {
-			continue
+		if from := j.likely - len(name); from >= 0 && j.likely < len(object) && bytes.Equal(object[from:j.likely], name) {
+			i = stringAt(object, j.likely)
+			break
 		}
-		i = jsonwalk.SkipSpace(object, i+len(name))
-		if i == len(object) || object[i] != '"' {
-			continue
-		}
-		end := jsonwalk.CheckString(object, i)
-		if end < 0 {
-			return at, nil
-		}
-		line, j.line = jsonwalk.Text(object[i:end], j.line)
-		if len(bytes.TrimSpace(line)) == 0 {
-			return at, nil
-		}
-		return jsonwalk.Span{Start: i, End: end}, line
 	}
-	return at, nil
+	for n := 0; i < 0 && n < len(j.Names); n++ {
+		if from := bytes.Index(object, j.Names[n]); from >= 0 {
+			j.likely = from + len(j.Names[n])
+			i = stringAt(object, j.likely)
+		}
+	}
+	if i < 0 {
+		return at, nil
+	}
+	end := jsonwalk.CheckString(object, i)
+	if end < 0 {
+		return at, nil
+	}
+	line, j.line = jsonwalk.Text(object[i:end], j.line)
+	if len(bytes.TrimSpace(line)) == 0 {
+		return at, nil
+	}
+	return jsonwalk.Span{Start: i, End: end}, line
+}
+
+// stringAt returns where a string begins after an offset, or -1.
+func stringAt(object []byte, i int) int {
+	if i = jsonwalk.SkipSpace(object, i); i < len(object) && object[i] == '"' {
+		return i
+	}
+	return -1
 }
 
 // alike reports whether an object with a message differs from that of the event only as
