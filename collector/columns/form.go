@@ -45,8 +45,8 @@ func (e *Encoder) appendColumn(head []byte, values []span, text []byte, whole bo
 	if e.readDistinct(values, text) {
 		return e.appendDictionary(head)
 	}
-	if n, ok := e.readHex(values, text, len(first)); ok {
-		return e.appendStream(append(head, formHex, byte(n)), e.bytesOf(n, values, text))
+	if e.readHex(values, text, len(first)) {
+		return e.appendStream(append(head, formHex, byte(len(first))), e.joined)
 	}
 	if whole && len(values) >= minRows && first[0] == '"' {
 		if out, ok := e.appendTexts(head, values, text); ok {
@@ -261,41 +261,42 @@ func appendDigits(dst []byte, i int64, n int) []byte {
 	return dst
 }
 
-// readHex reports whether all values are n hexadecimal digits.
-func (e *Encoder) readHex(values []span, text []byte, n int) (int, bool) {
-	if n == 0 || n%2 != 0 || n > math.MaxUint8 {
-		return 0, false
+// hexDigits has what a hexadecimal digit stands for, and 255 for other bytes.
+var hexDigits = func() (d [256]byte) {
+	for c := range d {
+		switch {
+		case '0' <= c && c <= '9':
+			d[c] = byte(c - '0')
+		case 'a' <= c && c <= 'f':
+			d[c] = byte(c - 'a' + 10)
+		default:
+			d[c] = 255
+		}
 	}
+	return d
+}()
+
+// readHex fills joined with the bytes of the values; false: not all are n hexadecimal digits.
+func (e *Encoder) readHex(values []span, text []byte, n int) bool {
+	if n == 0 || n%2 != 0 || n > math.MaxUint8 {
+		return false
+	}
+	e.joined = e.joined[:0]
 	for _, v := range values {
 		if int(v.end-v.start) != n {
-			return 0, false
+			return false
 		}
-		for _, c := range text[v.start:v.end] {
-			if c-'0' > 9 && c-'a' > 5 {
-				return 0, false
-			}
-		}
-	}
-	return n, true
-}
-
-// bytesOf returns the values of n hexadecimal digits as bytes.
-func (e *Encoder) bytesOf(n int, values []span, text []byte) []byte {
-	out := e.joined[:0]
-	for _, v := range values {
+		all := byte(0)
 		for hex := text[v.start:v.end]; len(hex) >= 2; hex = hex[2:] {
-			out = append(out, digitOf(hex[0])<<4|digitOf(hex[1]))
+			high, low := hexDigits[hex[0]], hexDigits[hex[1]]
+			all |= high | low
+			e.joined = append(e.joined, high<<4|low)
+		}
+		if all > 15 {
+			return false
 		}
 	}
-	e.joined = out
-	return out
-}
-
-func digitOf(c byte) byte {
-	if c <= '9' {
-		return c - '0'
-	}
-	return c - 'a' + 10
+	return true
 }
 
 // appendInts appends integers. It may change them.

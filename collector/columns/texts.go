@@ -51,14 +51,16 @@ func (c *cutter) cut(text []byte, v span) bool {
 			i++
 			continue
 		}
-		end, first, last, digits := i, -1, -1, 0
-		for ; end < stop && kinds[text[end]] != 0; end++ {
-			if kinds[text[end]] == 1 {
-				if first < 0 {
-					first = end
+		end, first, last, digits := stop, -1, -1, 0
+		for n, b := range text[i:stop] {
+			if kinds[b] == 1 {
+				if last = i + n; first < 0 {
+					first = last
 				}
-				last = end
 				digits++
+			} else if kinds[b] == 0 {
+				end = i + n
+				break
 			}
 		}
 		if first < 0 {

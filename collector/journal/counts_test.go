@@ -2,13 +2,17 @@ package journal
 
 import (
 	"context"
+	"log/slog"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/levels"
 	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/testkit"
 )
@@ -47,6 +51,26 @@ func TestCounts(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// However levels and minutes alternate, each line is counted once.
+func TestCountsOfManyLevels(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	s, want := newSummary(1, 0), map[recordlog.Count]uint32{}
+	begin := time.Date(2026, 5, 28, 12, 40, 0, 0, time.UTC)
+	for n := range 5000 {
+		at := begin.Add(time.Duration(n/700) * time.Minute)
+		if r.IntN(9) == 0 {
+			at = begin // as a late line has
+		}
+		level := slog.Level(r.IntN(1 + n/300)) // up to twice maxRecent
+		line := `{"time":"` + at.Format("2006-01-02T15:04:05.000000000Z") + `","level":"` + string(levels.Append(nil, level)) + "\"}\n"
+		s.lines([]byte(line), 1, at.UnixNano())
+		want[recordlog.Count{Step: floorDiv(at.UnixNano(), minute), Level: int32(level)}]++
+	}
+	if s.flush(); !maps.Equal(s.counts, want) {
+		t.Errorf("%v, want %v", s.counts, want)
 	}
 }
 

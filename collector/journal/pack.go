@@ -326,7 +326,7 @@ func (p *packer) add(h *recordlog.Frame, body []byte, buf *lineBuffer) error {
 	for _, k := range parseKeys(nil, h, keys) {
 		goesOn = goesOn || k.first+uint64(k.records) > h.End()
 	}
-	if p.h.Records > 0 && (goesOn || h.First != p.h.End() || p.bytes+len(lines) > packBytes || p.h.Keys+h.Keys > math.MaxUint16) {
+	if p.h.Records > 0 && (goesOn || h.First != p.h.End() || p.bytes+len(lines) > mostPacked || p.h.Keys+h.Keys > math.MaxUint16) {
 		if err := p.flush(); err != nil {
 			return err
 		}

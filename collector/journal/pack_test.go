@@ -68,6 +68,33 @@ func packedJournal(t *testing.T, pack bool) *disktest.Mem {
 	return mem
 }
 
+// A batch that is a little longer than a frame becomes two frames, and one when it is packed.
+func TestPackedWithoutSmallFrames(t *testing.T) {
+	j := mustOpen(t, t.TempDir(), Options{SegmentBytes: 4 << 20, Pack: true})
+	b := lines(0, packBytes/len(lines(1_000_000, 1).Lines)+1000)
+	if n := len(b.Lines); n <= packBytes || n > mostPacked {
+		t.Fatalf("a batch of %d bytes", n)
+	}
+	for range 7 {
+		mustAppend(t, j, b)
+	}
+	waitPacked(t, j)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	packed := 0
+	for _, s := range j.segs {
+		if s.packed {
+			packed++
+			if batches := int(s.end-s.first) / b.Records; len(s.marks) != batches {
+				t.Errorf("%d batches are packed in %d frames", batches, len(s.marks))
+			}
+		}
+	}
+	if packed == 0 {
+		t.Error("no segment is packed")
+	}
+}
+
 func TestPackedReads(t *testing.T) {
 	mem := packedJournal(t, true)
 	rep, err := audit(mem, "/j", AuditOptions{})

@@ -20,6 +20,8 @@ const (
 	minute = int64(time.Minute)
 	// maxCounts bounds the counts of a footer: beyond, the step is doubled.
 	maxCounts = 16 << 10
+	// maxRecent is how many levels of a minute wait to be added to the counts.
+	maxRecent = 8
 )
 
 type summary struct {
@@ -30,12 +32,17 @@ type summary struct {
 	pos     int64                      // their end
 	packed  bool                       // each frame has a mark
 
-	// the line before: the next one mostly has the same step and level
+	// the line before: the next one mostly has the same minute, and a level that was there in it
 	prefix [len(prefixOf)]byte // 0: it has no canonical time
 	minute int64               // its time
-	level  []byte
-	last   recordlog.Count
-	n      uint32 // lines like it, not yet in counts
+	recent []levelCount
+}
+
+// levelCount is lines of the same minute that are not in counts yet.
+type levelCount struct {
+	level string
+	count recordlog.Count
+	n     uint32
 }
 
 // A canonical line begins with its time, prefixOf up to the minute, and its level.
@@ -99,11 +106,15 @@ func (s *summary) tenant(name string, records, bytes int) {
 func (s *summary) count(line []byte, at int64) {
 	known := len(line) > len(prefixOf) && [len(prefixOf)]byte(line) == s.prefix
 	level := levelText(line)
-	if known && s.n > 0 && bytes.Equal(s.level, level) {
-		s.n++
-		return
+	for i := range s.recent {
+		if r := &s.recent[i]; known && r.level == string(level) {
+			r.n++
+			return
+		}
 	}
-	s.flush()
+	if !known || len(s.recent) == maxRecent {
+		s.flush()
+	}
 	if !known {
 		s.prefix, s.minute = [len(prefixOf)]byte{}, at
 		if len(line) > len(prefixOf) {
@@ -112,14 +123,12 @@ func (s *summary) count(line []byte, at int64) {
 			}
 		}
 	}
-	s.last, s.n = recordlog.Count{Step: floorDiv(s.minute, s.foot.Step), Level: recordlog.NoLevel}, 1
-	if s.level = append(s.level[:0], level...); s.prefix[0] == 0 {
-		return
-	}
+	r := levelCount{string(level), recordlog.Count{Step: floorDiv(s.minute, s.foot.Step), Level: recordlog.NoLevel}, 1}
 	var buf [16]byte
-	if l, ok := levels.Parse(level); ok && bytes.Equal(levels.Append(buf[:0], l), level) {
-		s.last.Level = int32(l)
+	if l, ok := levels.Parse(level); ok && s.prefix[0] != 0 && bytes.Equal(levels.Append(buf[:0], l), level) {
+		r.count.Level = int32(l)
 	}
+	s.recent = append(s.recent, r)
 }
 
 // levelText returns the level of a line that is canonical up to it, or nothing. The part that
@@ -147,12 +156,12 @@ func levelText(line []byte) []byte {
 	return nil
 }
 
-// flush adds the lines that are like the last one to counts.
+// flush adds the recent lines to counts.
 func (s *summary) flush() {
-	if s.n > 0 {
-		s.counts[s.last] += s.n
-		s.n = 0
+	for _, r := range s.recent {
+		s.counts[r.count] += r.n
 	}
+	s.recent = s.recent[:0]
 	for len(s.counts) > maxCounts {
 		s.foot.Step *= 2
 		wider := make(map[recordlog.Count]uint32, len(s.counts))

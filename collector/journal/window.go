@@ -11,6 +11,9 @@ const (
 	// packBytes is how many bytes of lines a packed frame has, unless a frame had more. A
 	// reader has the lines of one such frame in memory.
 	packBytes = 1 << 20
+	// mostPacked is how many it may have: of a batch that is a little longer than a frame, the rest does not
+	// become a packed frame of its own.
+	mostPacked = packBytes + packBytes/8
 	// pieceBytes is how many bytes of them are put in order at a time.
 	pieceBytes = 64 << 10
 

@@ -3,6 +3,7 @@ package normalize
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,30 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		}
 	}); got != 0 {
 		t.Errorf("lines: %d allocations for %d events", got, b.Records)
+	}
+}
+
+// TestChunkIsUsedAgain: lines a little longer than a chunk take no chunk of new memory each time.
+func TestChunkIsUsedAgain(t *testing.T) {
+	n, b := New(Limits{}), new(Batch)
+	body := []byte(strings.Repeat(articleLine+"\n", chunkBytes/len(articleLine)+10))
+	read := func() {
+		b.Reset()
+		b.Expect(len(body) + len(body)/8)
+		if err := n.Body(b, body, received); err != nil || len(b.Chunks()) != 1 {
+			t.Fatal(err, len(b.Chunks()))
+		}
+	}
+	read()
+	const rounds = 10
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range rounds {
+		read()
+	}
+	runtime.ReadMemStats(&after)
+	if took := (after.TotalAlloc - before.TotalAlloc) / rounds; took > chunkBytes/4 {
+		t.Errorf("%d bytes are allocated for %d bytes of lines", took, b.Size())
 	}
 }
 

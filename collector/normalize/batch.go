@@ -100,6 +100,7 @@ type Batch struct {
 	raw    int                         // of them, those of chunks that are not packed
 	marked struct{ chunks, lines int } // where the last mark is
 
+	expected int  // bytes of lines; 0: unknown
 	room     Room // who is asked beyond free; nil: nobody
 	free     int  // bytes that may be taken up without asking
 	start    int  // free, before anything was asked for
@@ -121,6 +122,11 @@ const keptDeadLetters = 1024
 
 // Reset empties the batch and keeps its memory for reuse.
 func (b *Batch) Reset() {
+	if len(b.chunks) > 0 {
+		if c := &b.chunks[0]; !c.Packed && cap(c.Bytes) <= chunkBytes && cap(c.Bytes) > cap(b.Lines) {
+			b.Lines = c.Bytes
+		}
+	}
 	clear(b.Rejected)
 	clear(b.deadLetters)
 	clear(b.chunks)

@@ -104,7 +104,10 @@ func (b *Batch) ask(memory int) bool {
 func (b *Batch) fits(n int) bool { return len(b.Lines)+n <= cap(b.Lines) && !b.overflow || b.extend(n) }
 
 // Expect has the batch begin with memory for n bytes of lines.
-func (b *Batch) Expect(n int) { b.fits(min(n, chunkBytes)) }
+func (b *Batch) Expect(n int) {
+	b.expected = n
+	b.fits(min(n, chunkBytes))
+}
 
 // Drop throws the batch's memory away. It is empty then.
 func (b *Batch) Drop() {
@@ -145,12 +148,16 @@ func (b *Batch) seal() bool {
 	rest := b.Lines[len(part):]
 	c := Chunk{Bytes: part, Size: len(part), Records: bytes.Count(part, newline)}
 	if b.raw+cap(b.Lines) <= rawBytes || b.room == nil || b.memory()+chunkBytes <= b.start {
-		if !b.take(chunkBytes) {
+		size := chunkBytes
+		if left := b.expected - b.sealed - len(part); left > 0 {
+			size = max(min(left, chunkBytes), leastChunk)
+		}
+		if !b.take(size) {
 			return false
 		}
 		b.raw += cap(b.Lines)
 		b.taken += cap(b.Lines)
-		b.Lines = append(make([]byte, 0, max(chunkBytes, len(rest))), rest...)
+		b.Lines = append(make([]byte, 0, max(size, len(rest))), rest...)
 	} else {
 		if !b.take(len(part) + len(part)/64 + 64) { // which may wait, so it holds no packer
 			return false
