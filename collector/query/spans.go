@@ -238,6 +238,9 @@ func (s *rangeScan) next() (p *part, end bool, err error) {
 			return nil, front.err != nil, front.err
 		}
 		s.spans = s.spans[1:]
+		if len(s.spans) == 0 && s.covered >= s.each { // they did not have all lines that are wanted
+			s.each = 0
+		}
 		s.room.Broadcast()
 	}
 	return nil, s.cutAll && (!s.sums || s.workers == 0), nil

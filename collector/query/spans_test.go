@@ -203,6 +203,25 @@ func TestLastUnpacks(t *testing.T) {
 	last("a new segment", packed()+100, 0)
 }
 
+// Once the spans that should have all lines that are wanted did not have them, spans are begun beside others
+// again.
+func TestNotCovered(t *testing.T) {
+	s, _, _ := segmented(t, journal.Options{}, 100)
+	a, err := over(s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scan := a.newScan(mustParse(t, ""), 0, 100, true, new(found))
+	scan.each, scan.covered, scan.spans = 10, 10, []*span{{done: true}}
+	if !scan.coveredLocked() {
+		t.Error("more is searched than is wanted")
+	}
+	scan.next()
+	if scan.spans = append(scan.spans, new(span)); scan.coveredLocked() {
+		t.Error("one worker searches alone")
+	}
+}
+
 // linesFrom returns n lines, numbered from first on.
 func linesFrom(first, n int) (lines []string) {
 	for i := range n {

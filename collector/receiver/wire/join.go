@@ -19,8 +19,8 @@ import (
 //
 // What Next gets stays as it is until its event is returned.
 type Joiner struct {
-	// Names are those of the message, see there: of a string at the top of an object, or in
-	// a member event.
+	// Names are those of the message, as the function Names returns them: of a string at the
+	// top of an object, or in a member event.
 	Names [][]byte
 	// Most is how many bytes of messages an event of several lines may have; 0: lines are
 	// not joined. See normalize.Normalizer.MostJoined.
@@ -59,6 +59,7 @@ func Names(names ...string) (list [][]byte) {
 // Each is the function of that name. It goes over events instead of objects.
 func (j *Joiner) Each(text []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
+		j.End() // of a text that was not read to its end, as after a panic
 		for value, err := range Each(text) {
 			var event []byte
 			if err == nil {

@@ -177,3 +177,16 @@ func FuzzJoin(f *testing.F) {
 		}
 	})
 }
+
+// What is left of a text that was not read to its end is in no event of the next one.
+func TestEachAnew(t *testing.T) {
+	j := Joiner{Names: Names("message"), Most: 1000}
+	for range j.Each([]byte(`{"message":"a"}{"message":"b"}`)) {
+		break
+	}
+	for event, err := range j.Each([]byte(`{"message":" c"}`)) {
+		if string(event) != `{"message":" c"}` || err != nil {
+			t.Errorf("%s, %v", event, err)
+		}
+	}
+}
