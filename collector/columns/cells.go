@@ -112,6 +112,11 @@ func (b *Block) cells(column int, v *values, to *Cells) error {
 		to.Spelling = append(to.Spelling[:0], byte(to.Digits))
 	case to.Kind == Texts && t != nil && t.spell(to):
 		to.Kind, to.Ints = Spelled, to.spelled
+	case to.Kind == Texts && t != nil && b.Own:
+		t.readAll()
+	}
+	if b.bad {
+		return ErrDamaged
 	}
 	has := b.having(column)
 	if to.all = true; c.n == len(b.rows) {
@@ -162,7 +167,7 @@ func (t *texts) spell(to *Cells) bool {
 	n := len(t.templates)
 	template := t.templates[n-1]
 	variables := t.variables[template]
-	if template == 0 || t.rank[n-1] != n-1 || len(variables) > most {
+	if template == 0 || t.counts[template] != n || len(variables) > most {
 		return false
 	}
 	to.spelled = slices.Grow(to.spelled[:0], n)[:n]
@@ -170,7 +175,7 @@ func (t *texts) spell(to *Cells) bool {
 	to.Spelling = to.Spelling[:0]
 	for i := range variables {
 		to.Spelling = append(append(to.Spelling, t.pieces[template][i]...), hole)
-		if !variables[i].spell(to, 64/len(variables)) {
+		if v := t.variable(template, i); v == nil || !v.spell(to, 64/len(variables)) {
 			return false
 		}
 	}

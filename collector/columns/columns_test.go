@@ -245,6 +245,11 @@ func TestForgedColumns(t *testing.T) {
 	} {
 		decoded(t, name, forge(dir, nil), size)
 	}
+	holes := encoder(t).zstd.EncodeAll(make([]byte, size-1000), nil)
+	head := binary.AppendVarint([]byte{formTexts, 1, 0}, size-1000) // a template of that length
+	head = append(append(head, uvarint(2*(size-1000)+1)...), uvarint(len(holes))...)
+	head = binary.AppendVarint(append(head, 0), 1)
+	decoded(t, "holes without variables", forge(directory(20, []string{"\x00"}, column(20, head)), holes), size)
 }
 
 // FuzzBlock encodes any text, and reads any block.

@@ -82,12 +82,13 @@ type shape struct {
 }
 
 type column struct {
-	n     int
-	chunk int
-	head  []byte
-	read  bool
-	next  int // value
-	values
+	n      int
+	chunk  int
+	head   []byte // and what follows it
+	read   bool
+	inside bool // of a variable
+	next   int  // value
+	values      // the form alone is known of a variable that was not read
 }
 
 // values is a column that was read. Its values are not written as text before they are
@@ -104,10 +105,33 @@ type values struct {
 
 // texts is a column of texts.
 type texts struct {
+	block     *Block
 	templates []int64    // of each value
-	rank      []int      // of each value, among those with its template
+	rank      []int64    // of each value, among those with its template
+	counts    []int      // of each template, values
 	pieces    [][][]byte // of each template
-	variables [][]values // of each template and hole
+	variables [][]column // of each template and hole, see variable
+}
+
+// variable returns the values of a hole of a template; nil: they are damaged.
+func (t *texts) variable(template int64, hole int) *values {
+	c := &t.variables[template][hole]
+	if !c.read && !t.block.read(c) {
+		return nil
+	}
+	return &c.values
+}
+
+// readAll reads all variables; false: they are damaged.
+func (t *texts) readAll() bool {
+	for template := range t.variables {
+		for hole := range t.variables[template] {
+			if t.variable(int64(template), hole) == nil {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // index returns which of the strings value i is.
@@ -159,16 +183,24 @@ func appendHex(dst, data []byte) []byte {
 	return dst
 }
 
+// append appends value i, or if the block turns out to be damaged, which that tells, only some of it.
 func (t *texts) append(dst []byte, i int) []byte {
-	template, rank := t.templates[i], t.rank[i]
+	template, rank := t.templates[i], int(t.rank[i])
 	variables, pieces := t.variables[template], t.pieces[template]
-	if template == 0 {
-		return variables[0].append(dst, rank)
-	}
 	for h := range variables {
-		dst = variables[h].append(append(dst, pieces[h]...), rank)
+		if template > 0 {
+			dst = append(dst, pieces[h]...)
+		}
+		c := &variables[h]
+		if !c.read && !t.block.read(c) {
+			return dst
+		}
+		dst = c.append(dst, rank)
 	}
-	return append(dst, pieces[len(variables)]...)
+	if template > 0 {
+		dst = append(dst, pieces[len(pieces)-1]...)
+	}
+	return dst
 }
 
 // string returns one of the strings in text.
@@ -185,7 +217,7 @@ func (b *Block) read(c *column) bool {
 	if !c.read {
 		b.pause()
 		r := reader{b: b, head: c.head, chunk: c.chunk}
-		c.values, c.read = r.column(c.n, true), true
+		c.values, c.read = r.column(c.n, !c.inside), true
 	}
 	return !b.bad
 }

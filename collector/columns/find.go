@@ -87,6 +87,8 @@ type Matcher struct {
 	Any   [][]byte                // a value that matches has one of them; none: it need not
 	Match func(value []byte) bool // nil: each value matches that has one of Any
 
+	Within Rows // that are asked about, others may be left out; nil: all
+
 	// Of columns of numbers or of times, the values that match. nil: Any and Match tell it.
 	Numbers func(digits int) Range // in units of 10 to the power of -digits
 	Times   *Range                 // in nanoseconds since 1970
@@ -129,7 +131,11 @@ func (b *Block) Find(out Rows, matcher func(path string) *Matcher) error {
 			if !b.read(c) {
 				return ErrDamaged
 			}
-			hits = b.find(&c.values, c.n, m)
+			if m.Within != nil && c.form == formTexts && len(m.Any) > 0 {
+				hits = b.findTexts(c.texts, m, b.valuesOf(i, m.Within))
+			} else {
+				hits = b.find(&c.values, c.n, m)
+			}
 			switch hits.Len() {
 			case 0:
 				continue
@@ -159,7 +165,7 @@ func (b *Block) timed(column int) bool {
 func (b *Block) find(v *values, n int, m *Matcher) Rows {
 	switch {
 	case v.form == formTexts && len(m.Any) > 0:
-		return b.findTexts(v.texts, m)
+		return b.findTexts(v.texts, m, nil)
 	case v.form == formDecimal && m.Numbers != nil:
 		return v.within(m.Numbers(v.digits))
 	case v.form == formTimes && m.Times != nil:
@@ -229,6 +235,26 @@ func (b *Block) rowsOf(out Rows, column int, hits Rows) {
 		}
 		out[i] |= word
 	}
+}
+
+// valuesOf returns which values of a column the rows have.
+func (b *Block) valuesOf(column int, rows Rows) Rows {
+	n := b.columns[column].n
+	out, has, value := newRows(n), b.having(column), 0
+	for row, shape := range b.rows {
+		if has[shape] == 0 {
+			continue
+		}
+		if value == n {
+			b.bad = true
+			break
+		}
+		if rows.Has(row) {
+			out.add(value)
+		}
+		value++
+	}
+	return out
 }
 
 // having returns 1 for each shape that has a column, and 0 for the others. It is valid until the next call.

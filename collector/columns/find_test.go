@@ -63,12 +63,20 @@ func TestFind(t *testing.T) {
 			if r.IntN(3) == 0 {
 				needles = append(needles, []byte(word()+"7"))
 			}
-			out := b.Rows()
+			out, within := b.Rows(), Rows(nil)
+			if r.IntN(2) == 0 {
+				within = b.Rows()
+				for i := range values {
+					if r.IntN(3) == 0 {
+						within.add(i)
+					}
+				}
+			}
 			if err := b.Find(out, func(path string) *Matcher {
 				if path != "m\x00" {
 					return nil
 				}
-				return &Matcher{Any: needles}
+				return &Matcher{Any: needles, Within: within}
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -76,6 +84,9 @@ func TestFind(t *testing.T) {
 				texts++
 			}
 			for i, v := range values {
+				if within != nil && !within.Has(i) {
+					continue
+				}
 				want := bytes.Contains([]byte(v), needles[0]) || len(needles) > 1 && bytes.Contains([]byte(v), needles[1])
 				if out.Has(i) != want {
 					t.Fatalf("seed %d: %q in %s: found %v", seed, needles, v, !want)

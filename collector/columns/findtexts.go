@@ -2,23 +2,19 @@ package columns
 
 import "bytes"
 
-// findTexts returns which texts match. It joins the pieces and variables of a text only if
-// they may have one of m.Any.
-func (b *Block) findTexts(t *texts, m *Matcher) Rows {
+// findTexts returns which texts match, of those that are asked about; nil: all. It joins the pieces and
+// variables of a text only if they may have one of m.Any.
+func (b *Block) findTexts(t *texts, m *Matcher, asked Rows) Rows {
 	out := newRows(len(t.templates))
-	counts := make([]int, len(t.pieces))
-	for _, template := range t.templates {
-		counts[template]++
-	}
 	may := make([]func(rank int) bool, len(t.pieces)) // of each template, which of its texts; nil: none
-	for template := range may {
-		if counts[template] > 0 {
-			may[template] = b.mayHave(t, template, counts[template], m.Any)
+	for template, n := range t.counts {
+		if n > 0 {
+			may[template] = b.mayHave(t, int64(template), m.Any)
 		}
 	}
 	var text []byte
 	for i, template := range t.templates {
-		if may[template] == nil || !may[template](t.rank[i]) {
+		if may[template] == nil || asked != nil && !asked.Has(i) || !may[template](int(t.rank[i])) {
 			continue
 		}
 		if text = t.append(text[:0], i); m.has(text) && m.matches(text) {
@@ -28,12 +24,17 @@ func (b *Block) findTexts(t *texts, m *Matcher) Rows {
 	return out
 }
 
-// mayHave returns which of the n texts of a template may have one of the strings; nil: none.
-func (b *Block) mayHave(t *texts, template, n int, any [][]byte) func(rank int) bool {
+// mayHave returns which of the texts of a template may have one of the strings; nil: none. It reads the
+// variables alone that may have one.
+func (b *Block) mayHave(t *texts, template int64, any [][]byte) func(rank int) bool {
 	variables, pieces := t.variables[template], t.pieces[template]
 	if template == 0 {
-		hits := b.find(&variables[0], n, &Matcher{Any: any})
-		return func(rank int) bool { return hits.Has(variables[0].index(rank)) }
+		v := t.variable(0, 0)
+		if v == nil {
+			return nil
+		}
+		hits := b.find(v, variables[0].n, &Matcher{Any: any})
+		return func(rank int) bool { return hits.Has(v.index(rank)) }
 	}
 	hits := make([]Rows, len(variables)) // of each hole; nil: none
 	found := false
@@ -42,11 +43,15 @@ func (b *Block) mayHave(t *texts, template, n int, any [][]byte) func(rank int) 
 			return func(int) bool { return true }
 		}
 		for h := range variables {
-			v := &variables[h]
-			if leading(s, isDigits(pieces, h)) < len(s) || v.form == formHex && !isHex(s) || (v.form == formDecimal || v.form == formDigits) && leading(s, true) < len(s) {
+			form := variables[h].form
+			if leading(s, isDigits(pieces, h)) < len(s) || form == formHex && !isHex(s) || (form == formDecimal || form == formDigits) && leading(s, true) < len(s) {
 				continue
 			}
-			in := b.find(v, n, &Matcher{Any: [][]byte{s}})
+			v := t.variable(template, h)
+			if v == nil {
+				return nil
+			}
+			in := b.find(v, variables[h].n, &Matcher{Any: [][]byte{s}})
 			if hits[h] == nil {
 				hits[h] = in
 			} else {

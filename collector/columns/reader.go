@@ -232,28 +232,106 @@ func (r *reader) outside(indexes []int64, limit int) bool {
 	return false
 }
 
-// texts reads n texts.
+// texts reads n texts, without their variables.
 func (r *reader) texts(n int) *texts {
 	kept := r.number(n)
 	templates := r.strings(kept)
-	t := &texts{templates: r.ints(n), rank: make([]int, n), pieces: make([][][]byte, kept+1), variables: make([][]values, kept+1)}
+	t := &texts{block: r.b, templates: r.ints(n), rank: r.b.integers(n), pieces: make([][][]byte, kept+1), variables: make([][]column, kept+1)}
 	if r.outside(t.templates, kept+1) || r.b.bad {
 		r.fail()
 		return t
 	}
-	counts := make([]int, kept+1)
+	t.counts = make([]int, kept+1)
 	for i, template := range t.templates {
-		t.rank[i] = counts[template]
-		counts[template]++
+		t.rank[i] = int64(t.counts[template])
+		t.counts[template]++
 	}
-	t.variables[0] = []values{r.column(counts[0], false)}
-	for i := 1; i <= kept; i++ {
-		t.pieces[i] = bytes.Split(templates.string(i-1), []byte{hole})
-		for range t.pieces[i][1:] {
-			if t.variables[i] = append(t.variables[i], r.column(counts[i], false)); r.b.bad {
+	holes := bytes.Count(templates.text, []byte{hole})
+	if holes > len(r.head) { // each column has a byte there, at least
+		r.fail()
+		return t
+	}
+	columns, pieces := make([]column, 1+holes), make([][]byte, 0, kept+holes) // of all templates
+	for i, n := range t.counts {
+		of := 1
+		if i > 0 {
+			start := len(pieces)
+			pieces = appendPieces(pieces, templates.string(i-1))
+			t.pieces[i] = pieces[start:]
+			of = len(pieces) - start - 1
+		}
+		t.variables[i], columns = columns[:of], columns[of:]
+		for h := range t.variables[i] {
+			c := &t.variables[i][h]
+			c.n, c.inside, c.head, c.chunk = n, true, r.head, r.chunk
+			if c.form = r.skip(n); r.b.bad {
 				return t
 			}
 		}
 	}
 	return t
+}
+
+// appendPieces appends the pieces of a template between its holes.
+func appendPieces(dst [][]byte, template []byte) [][]byte {
+	for {
+		n := bytes.IndexByte(template, hole)
+		if n < 0 {
+			return append(dst, template)
+		}
+		dst, template = append(dst, template[:n:n]), template[n+1:]
+	}
+}
+
+// skip goes past a column of n values, which are no texts, and returns its form.
+func (r *reader) skip(n int) (form byte) {
+	if form = r.byte(); n == 0 {
+		return form
+	}
+	switch form {
+	case formConstant:
+		r.bytes(r.number(len(r.head)))
+	case formStrings:
+		r.skipStrings(n)
+	case formDictionary:
+		r.skipStrings(r.number(n))
+		r.skipInts(n)
+	case formDecimal, formDigits:
+		r.byte()
+		r.skipInts(n)
+	case formTimes:
+		r.skipInts(n)
+	case formHex:
+		r.byte()
+		r.skipStream()
+	default:
+		r.fail()
+	}
+	return form
+}
+
+func (r *reader) skipStrings(n int) {
+	r.skipInts(n)
+	r.skipStream()
+}
+
+func (r *reader) skipInts(n int) {
+	if n == 0 {
+		return
+	}
+	flags := r.byte()
+	if r.signed(); flags&16 != 0 {
+		r.signed()
+	}
+	for range flags & 15 {
+		r.skipStream()
+	}
+}
+
+func (r *reader) skipStream() {
+	if n := r.number(2*r.b.budget + 1); n&1 == 0 {
+		r.bytes(n >> 1)
+	} else {
+		r.chunk += r.number(len(r.b.chunks) - r.chunk)
+	}
 }

@@ -23,6 +23,8 @@ type lens struct {
 	f     *found        // whose turn it is to unpack and look; nil: nobody else has to
 	held  int           // values that were looked at
 
+	within columns.Rows // that matter where rows are looked for; nil: all
+
 	// For tables.
 	tables *tables // nil: none
 	query  *Query
@@ -155,7 +157,12 @@ func (l *lens) rows(n *node, negated bool) (columns.Rows, error) {
 	}
 	all := n.all(negated)
 	var out columns.Rows
+	within := l.within
+	defer func() { l.within = within }()
 	for _, kid := range n.kids {
+		if all && out != nil && l.tables == nil { // else what is found is used again
+			l.within = out
+		}
 		rows, err := l.rows(kid, negated)
 		if err != nil {
 			return nil, err
@@ -200,6 +207,8 @@ func (l *lens) matcher(t *term, sure bool) func(path string) *columns.Matcher {
 	here := &columns.Matcher{
 		Any:   anyLiteral(t.literals()),
 		Match: func(value []byte) bool { return l.holds(t, value, sure) },
+
+		Within: l.within,
 	}
 	if t.isTime {
 		first, last := t.timeRange()
