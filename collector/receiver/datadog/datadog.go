@@ -10,7 +10,8 @@
 //
 // The query may name ddsource, ddtags, hostname and service for all events that do not.
 // An event whose message only continues the one before belongs to it, if they differ in
-// nothing else but their time. An empty object, which the Agent sends to see whether it can, is no event.
+// nothing else but their time. An empty object, which the Agent sends to see whether it can,
+// is no event.
 package datadog
 
 import (

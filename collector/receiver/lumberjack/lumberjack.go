@@ -13,7 +13,8 @@
 // cannot be found.
 //
 // An event is read like a line of JSON. One whose message only continues that of the event
-// before belongs to it, if they arrive together and differ in nothing else but time and offset. A window takes no memory, whatever its size.
+// before belongs to it, if they arrive together and differ in nothing else but time and
+// offset. A window takes no memory, whatever its size.
 package lumberjack
 
 import (

@@ -87,9 +87,12 @@ func (j *Joiner) Each(text []byte) iter.Seq2[[]byte, error] {
 func (j *Joiner) InPlace(text []byte) {
 	var region jsonwalk.Span // of the event
 	put := func(event []byte) {
+		if j.Count < 2 {
+			return
+		}
 		all := region.Of(text)
 		ends := bytes.Count(all, lineEnd) - bytes.Count(event, lineEnd)
-		if j.Count < 2 || len(event)+ends > len(all) {
+		if len(event)+ends > len(all) {
 			return
 		}
 		rest := all[copy(all, event):]
@@ -248,11 +251,13 @@ func stringAt(object []byte, i int) int {
 // alike reports whether an object with a message differs from that of the event only as
 // lines of one stream do.
 func (j *Joiner) alike(object []byte, at jsonwalk.Span) bool {
-	if !IsWholeObject(j.event.object) || !IsWholeObject(object) {
+	e := &j.event
+	more := len(object) - at.Len() - (len(e.object) - e.at.Len())
+	if more > maxOwn || -more > maxOwn || !IsWholeObject(e.object) || !IsWholeObject(object) {
 		return false
 	}
-	c := comparison{&j.event.object[j.event.at.Start], &object[at.Start], j.Plain, false}
-	return c.alike(trimmed(j.event.object), trimmed(object), 0, true) && c.found
+	c := comparison{&e.object[e.at.Start], &object[at.Start], j.Plain, false}
+	return c.alike(trimmed(e.object), trimmed(object), 0, true) && c.found
 }
 
 func trimmed(object []byte) []byte { return object[jsonwalk.SkipSpace(object, 0):] }
@@ -263,6 +268,10 @@ type comparison struct {
 	plain         bool
 	found         bool // they have the same place
 }
+
+// maxOwn is how many bytes longer or shorter an object may be without its message: to compare a short one
+// with a far longer one would cost more than to read it.
+const maxOwn = 256
 
 // How many members may be elsewhere than in the object before, and how deep those are that
 // are compared one by one.
