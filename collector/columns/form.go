@@ -261,7 +261,7 @@ func appendDigits(dst []byte, i int64, n int) []byte {
 	return dst
 }
 
-// hexDigits has what a hexadecimal digit stands for, and 255 for other bytes.
+// hexDigits has the value of each hexadecimal digit, and 255 for other bytes.
 var hexDigits = func() (d [256]byte) {
 	for c := range d {
 		switch {

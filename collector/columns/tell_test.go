@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// told are the lines of which a test looks at what Text and Value get.
+// told has lines. A test looks at what Text and Value get of them.
 func told() map[string]string {
 	r := rand.New(rand.NewPCG(1, 2))
 	return map[string]string{

@@ -57,9 +57,9 @@ var joins = []struct{ name, body, events string }{
 " c"
 {"message":" d"}
 {}`},
-	{"a far longer time", `{"time":"`+strings.Repeat("x", 2*maxOwn)+`","message":"a"}
+	{"a far longer time", `{"time":"` + strings.Repeat("x", 2*maxOwn) + `","message":"a"}
 {"time":"","message":" b"}
-{"time":"2","message":" c"}`, `{"time":"`+strings.Repeat("x", 2*maxOwn)+`","message":"a"}
+{"time":"2","message":" c"}`, `{"time":"` + strings.Repeat("x", 2*maxOwn) + `","message":"a"}
 {"time":"","message":" b\n c"}`},
 	{"not UTF-8", "{\"message\":\"a\"}\n{\"message\":\" \xff\"}", "{\"message\":\"a\"}\n{\"message\":\" \xff\"}"},
 	{"more than an event has", `{"message":"` + strings.Repeat("a", 190) + `"}
