@@ -16,12 +16,16 @@ import (
 // Python runs a script with packages of PyPI, each like name==1.2.
 func Python(t testing.TB, script string, packages ...string) {
 	t.Helper()
-	python := testkit.Program(t, "python3")
-	dir := testkit.Fetched(t, "python", packages, func(dir string) *exec.Cmd {
-		return fetch.Pip(dir, packages...)
-	})
+	python, dir := testkit.Program(t, "python3"), pip(t, packages...)
 	file := filepath.Join(t.TempDir(), "client.py")
 	runScript(t, file, script, exec.Command(python, file), "PYTHONPATH="+dir)
+}
+
+func pip(t testing.TB, packages ...string) (dir string) {
+	t.Helper()
+	return testkit.Fetched(t, "python", packages, func(dir string) *exec.Cmd {
+		return fetch.Pip(dir, packages...)
+	})
 }
 
 // Node runs a script of CommonJS with packages of npm, each like name@1.2.

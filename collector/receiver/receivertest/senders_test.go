@@ -195,11 +195,8 @@ func (s *sender) start(t *testing.T) {
 	case ".xml":
 		config, err := filepath.Abs(s.script)
 		testkit.OK(t, err)
-		cache, err := os.UserCacheDir()
-		testkit.OK(t, err)
-		cmd = exec.Command(testkit.Program(t, "mvn"), "-q", "-B", "-Dtarget="+filepath.Join(cache, "rollway-test", "java"), "compile", "exec:exec", "-Dexec.executable=java",
+		cmd = maven(t, filepath.Dir(s.script), "exec:exec", "-Dexec.executable=java",
 			"-Dexec.args=-Dlogback.configurationFile="+config+" -Dlog4j2.configurationFile="+config+" -cp %classpath "+s.head["main"])
-		cmd.Dir = filepath.Dir(s.script)
 	}
 	if cmd != nil {
 		out, err := cmd.CombinedOutput()
@@ -218,6 +215,49 @@ func (s *sender) start(t *testing.T) {
 		return
 	}
 	Node(t, text, packages...)
+}
+
+// maven returns the command that compiles the clients in Java and then does more.
+func maven(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	testkit.OK(t, err)
+	cmd := exec.Command(testkit.Program(t, "mvn"), append([]string{"-q", "-B", "-Dtarget=" + filepath.Join(cache, "rollway-test", "java"), "compile"}, args...)...)
+	cmd.Dir = dir
+	return cmd
+}
+
+// fetch has what the clients need fetched and compiled, some at a time: one after another
+// that takes most of the time of all.
+func fetchSenders(t *testing.T, list []sender) {
+	begun := map[string]bool{}
+	for _, s := range list {
+		packages, kind := strings.Fields(s.head["packages"]), filepath.Ext(s.script)
+		if key := kind + s.head["packages"]; begun[key] || len(packages) == 0 && (kind == ".py" || kind == ".js") {
+			continue
+		} else {
+			begun[key] = true
+		}
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			switch kind {
+			case ".py":
+				pip(t, packages...)
+			case ".js":
+				testkit.NPM(t, packages...)
+			case ".go":
+				cmd := exec.Command(testkit.Program(t, "go"), "build", "-trimpath", "./...")
+				cmd.Dir = filepath.Dir(filepath.Dir(s.script))
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+			case ".xml":
+				if out, err := maven(t, filepath.Dir(s.script)).CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+			}
+		})
+	}
 }
 
 // replay sends a recording again and returns the lines that are stored.
@@ -263,6 +303,7 @@ func (s *sender) replay(t testing.TB, r recording) []string {
 // recording does not show; with -update that is made anew.
 func TestSendersLive(t *testing.T) {
 	testkit.Nightly(t, testkit.Senders, "its clients come from a registry")
+	t.Run("fetch", func(t *testing.T) { fetchSenders(t, senders(t)) })
 	for _, s := range senders(t) {
 		t.Run(s.name, func(t *testing.T) {
 			r := s.run(t)
