@@ -28,6 +28,7 @@ type tail struct {
 const (
 	tailBytes    = 32       // what stays of a tail that was compared; fewer than a frame or a header has
 	mostTail     = 64 << 10 // what is written on until a writer compares a tail by itself
+	largeWrite   = 4 << 10  // a write before which it does so: to read it back later takes longer
 	compareBytes = 16 << 10 // what is read at a time for that
 )
 
@@ -69,7 +70,7 @@ func (t tail) check(file disk.File, buf []byte) (left tail, err error) {
 // after the write, since that fills up a file that was cut.
 func (t *tail) wrote(file disk.File, b, buf []byte) (err error) {
 	end := t.to + int64(len(b))
-	if end-t.from <= mostTail {
+	if end-t.from <= mostTail && len(b) < largeWrite {
 		t.to, t.sum = end, recordlog.Extend(t.sum, b)
 		return nil
 	}
