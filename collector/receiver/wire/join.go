@@ -273,10 +273,11 @@ type comparison struct {
 // with a far longer one would cost more than to read it.
 const maxOwn = 256
 
-// How many members may be elsewhere than in the object before, and how deep those are that
-// are compared one by one.
+// How many members may be elsewhere than in the object before, how many bytes of it are looked
+// through for them, and how deep those are that are compared one by one.
 const (
 	maxElsewhere = 64
+	maxLooked    = 64 << 10
 	maxDepth     = 2
 )
 
@@ -289,7 +290,7 @@ func (c *comparison) alike(a, b []byte, depth int, here bool) bool {
 		}
 		name, value, before := w.RawName(), w.RawValue(), was.RawValue()
 		if !bytes.Equal(name, was.RawName()) { // some senders have them in any order
-			if elsewhere++; elsewhere > maxElsewhere {
+			if elsewhere++; elsewhere > maxElsewhere || elsewhere*len(a) > maxLooked {
 				return false
 			}
 			before = getRaw(a, name)

@@ -194,3 +194,17 @@ func TestEachAnew(t *testing.T) {
 		}
 	}
 }
+
+// Members in another order are looked for in short objects only: in long ones that takes long.
+func TestLongInAnotherOrder(t *testing.T) {
+	for size, events := range map[int]int{100: 1, maxLooked: 2} {
+		j, n := Joiner{Names: Names("message"), Most: 1 << 20}, 0
+		more := `"more":"` + strings.Repeat("x", size) + `"`
+		for range j.Each([]byte(`{"a":1,` + more + `,"message":"a"}{` + more + `,"a":1,"message":" b"}`)) {
+			n++
+		}
+		if n != events {
+			t.Errorf("%d bytes: %d events, want %d", size, n, events)
+		}
+	}
+}
