@@ -33,6 +33,6 @@ export function Row({ line, index, columns, wrap, utc, selected, open, onOpen, d
     <span class="row-time">${date && html`<span class="row-date">${when.slice(when.startsWith(thisYear) ? 5 : 0, 10)} </span>`}${when.slice(11)}</span>
     <span class="row-level">${levelName(line.level)}</span>
     ${columns.map((name) => html`<span class="row-field" key=${name}><bdi>${head(text(fieldOf(line, name) ?? ''), 200)}</bdi></span>`)}
-    <span class="row-text"><bdi class="row-msg">${message}</bdi>${shownDetails.map(([name, value]) => html` <span class="row-detail"><span class="row-key">${name}=</span><bdi>${value}</bdi></span>`)}</span>
+    <span class="row-text"><bdi class="row-msg">${message}</bdi>${shownDetails.map(([name, value]) => html` <span class="row-key">${name}=</span><bdi class="dim">${value}</bdi>`)}</span>
   </div>`
 }
