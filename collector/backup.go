@@ -63,7 +63,7 @@ func (c *Collector) serveBackup(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	out := &backupStream{c: c, w: w, r: r}
 	out.turn.Use(c.admission.CPU, c.payer(r))
-	out.turn.SetLow(true)
+	out.turn.SetLow(false)
 	out.turn.Begin()
 	m, err := c.writeBackup(out)
 	out.turn.End()

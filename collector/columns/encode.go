@@ -27,7 +27,7 @@ func streamLimit(lines int) int { return 3*lines + 64<<10 }
 // block.
 type Encoder struct {
 	Pause func() // is called before each column, and every few hundred lines; nil: nothing
-	// Text and Value, if they are not nil, get what filters need of the lines, to be used during the
+	// Text and Value, unless both are nil, get what filters need of the lines, to be used during the
 	// call. Any three bytes in a row of a line are in something that Text gets. Value gets each value as
 	// it is in the line, except the time of a line. Both may leave out what they got before.
 	Text, Value func([]byte)

@@ -150,7 +150,7 @@ func (b *Batch) seal() bool {
 	if b.raw+cap(b.Lines) <= rawBytes || b.room == nil || b.memory()+chunkBytes <= b.start {
 		size := chunkBytes
 		if left := b.expected - b.sealed - len(part); left > 0 {
-			size = max(min(left, chunkBytes), leastChunk)
+			size = max(min(left, chunkBytes), leastChunk, len(rest))
 		}
 		if !b.take(size) {
 			return false

@@ -85,7 +85,13 @@ async function values(field, wanted, range, at) {
 }
 
 /** @returns {string[]} */
-export const recentExpressions = () => JSON.parse(recall('recent') ?? '[]')
+export function recentExpressions() {
+  try {
+    return JSON.parse(recall('recent') || '[]')
+  } catch {
+    return []
+  }
+}
 
 /** @param {string} q */
 export const rememberExpression = (q) => q && keep('recent', JSON.stringify([q, ...recentExpressions().filter((old) => old !== q)].slice(0, 20)))

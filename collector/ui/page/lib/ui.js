@@ -107,7 +107,7 @@ export function useAsked(get, keys, onError) {
     const of = control
     get?.(of.signal, (data, part) => set({ of, data, loading: true, part, error: null })).then((data) => set({ of, data, loading: false, part: null, error: null }), (error) => {
       if (error === halted) set((old) => ({ ...old, of, loading: false, data: old.of === of ? old.data : null }))
-      else if (error.name !== 'AbortError') {
+      else if (!of.signal.aborted && error.name !== 'AbortError') {
         set({ of, data: null, loading: false, part: null, error })
         onError?.(error)
       }
