@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,15 +54,16 @@ func TestFramesJoin(t *testing.T) {
 		}
 		send := func(texts ...string) {
 			for i, text := range texts {
-				for _, c := range []byte(strings.NewReplacer("TEXT", text, "I", strconv.Itoa(i)).Replace(tt.record) + tt.end) {
-					conn.Write([]byte{c})
+				record := strings.NewReplacer("TEXT", text, "I", strconv.Itoa(i)).Replace(tt.record) + tt.end
+				for part := range slices.Chunk([]byte(record), 16) {
+					conn.Write(part)
 				}
 			}
 		}
 		send("alone")
-		lines := s.Await(t, stored+1)
+		s.Await(t, stored+1)
 		send("panic: it failed", "goroutine 1 [running]:", "main.main()", `\t/a.go:7`, "after")
-		lines = s.Await(t, stored+3)[stored:]
+		lines := s.Await(t, stored+3)[stored:]
 		if len(lines) != 3 || !strings.Contains(lines[0], `"msg":"alone"`) || !strings.Contains(lines[1], `"msg":"panic: it failed\ngoroutine 1 [running]:\nmain.main()\n\t/a.go:7"`) || !strings.Contains(lines[2], `"msg":"after"`) {
 			t.Errorf("%q", lines)
 		}
