@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,7 +17,8 @@ import (
 
 // A cutter passes queries on to a daemon and breaks the connections of its answers.
 type cutter struct {
-	daemon *daemon
+	mu     sync.Mutex
+	daemon *daemon                    // guarded by mu, as broken may start another
 	limit  func(n int) int            // bytes of the nth answer; below 0: it is whole
 	before func(n int, h http.Header) // the nth answer, before its header is sent; may be nil
 	broken func(n int)                // after the nth answer was broken; may be nil
@@ -30,7 +32,10 @@ func (p *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(p.status(n))
 		return
 	}
-	req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, p.daemon.addr+r.URL.RequestURI(), nil)
+	p.mu.Lock()
+	addr := p.daemon.addr
+	p.mu.Unlock()
+	req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, addr+r.URL.RequestURI(), nil)
 	if err != nil {
 		panic(err)
 	}
@@ -55,7 +60,9 @@ func (p *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.CopyN(w, resp.Body, int64(limit))
 		http.NewResponseController(w).Flush()
 		if p.broken != nil {
+			p.mu.Lock()
 			p.broken(n)
+			p.mu.Unlock()
 		}
 		panic(http.ErrAbortHandler)
 	}
