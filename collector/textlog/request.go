@@ -26,12 +26,17 @@ const maxWords = 8
 // access reads a line whose time follows some words, in brackets: the common and the
 // combined format.
 func (p *parser) access() bool {
-	for {
-		i := bytes.IndexByte(p.b[p.at:], '[')
+	start := p.at
+	if bytes.IndexByte(p.b[start:], '[') < 0 {
+		return false
+	}
+	for { // the slash of [28/May/2026 is looked for, as JSON may be all brackets
+		i := bytes.IndexByte(p.b[p.at:], '/')
 		if i < 0 {
 			return false
 		}
-		if p.at += i; p.peek(3) == '/' && p.peek(7) == '/' { // as in [28/May/2026
+		if p.at += i; p.at-3 >= start && p.peek(-3) == '[' && p.peek(4) == '/' {
+			p.at -= 3
 			break
 		}
 		p.at++
