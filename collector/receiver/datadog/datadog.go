@@ -133,7 +133,7 @@ func (d *decoder) event(value []byte) {
 		return
 	}
 	if reason, detail := wire.NoEvent(value); reason != "" {
-		d.reject(reason, "an event"+detail)
+		d.reject(reason, detail)
 		return
 	}
 	var there [len(parameters)]bool

@@ -23,6 +23,7 @@ package gelf
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -92,7 +93,9 @@ func (d *decoder) value(value []byte, err error) {
 			d.End()
 			return
 		}
-		detail = "a message" + detail
+		if d.Describes() {
+			detail = "a message" + strings.TrimPrefix(detail, "an event")
+		}
 	} else if d.Describes() {
 		detail = err.Error()
 	}

@@ -123,7 +123,7 @@ func (d *decoder) event(value []byte) {
 		return
 	}
 	if reason, detail := wire.NoEvent(value); reason != "" {
-		d.reject(invalidData, reason, "an event"+detail)
+		d.reject(invalidData, reason, detail)
 		return
 	}
 	content := wire.Get(value, "event")

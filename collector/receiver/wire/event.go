@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
@@ -15,19 +16,19 @@ func Object(text []byte, what string) (object []byte, reason string, err error) 
 		return nil, normalize.ReasonSyntax, err
 	}
 	if reason, detail := NoEvent(object); reason != "" {
-		return nil, reason, errors.New(what + detail)
+		return nil, reason, errors.New(what + strings.TrimPrefix(detail, "an event"))
 	}
 	return object, "", nil
 }
 
-// NoEvent returns why a value cannot be an event, as one of normalize's reasons, and as what
-// is to follow the name of the value for a human; or "".
+// NoEvent returns why a value cannot be an event, as one of normalize's reasons, and for a
+// human, without memory of its own; or "".
 func NoEvent(value []byte) (reason, detail string) {
 	switch {
 	case !IsObject(value):
-		return normalize.ReasonNotObject, " is not an object"
+		return normalize.ReasonNotObject, "an event is not an object"
 	case !utf8.Valid(value):
-		return normalize.ReasonInvalidUTF8, " is not valid UTF-8"
+		return normalize.ReasonInvalidUTF8, "an event is not valid UTF-8"
 	}
 	return "", ""
 }
