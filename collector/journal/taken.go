@@ -28,7 +28,7 @@ type tail struct {
 const (
 	tailBytes    = 32       // what stays of a tail that was compared; fewer than a frame or a header has
 	mostTail     = 64 << 10 // what is written on until a writer compares a tail by itself
-	largeWrite   = 4 << 10  // a write before which it does so: to read it back later takes longer
+	largeWrite   = 4 << 10  // from this length on a write is followed by that, too: to read it back later takes longer
 	compareBytes = 16 << 10 // what is read at a time for that
 )
 

@@ -8,7 +8,7 @@
 //	facility        attrs.facility, by name
 //	hostname        attrs.host; without one attrs.peer is the sender's address
 //	procid, msgid   attrs.procid, attrs.msgid
-//	structured data attrs, an object under each SD-ID
+//	structured data attrs, an object under each SD-ID; of mdc, Log4j's thread context, its members
 //
 // Nil values ("-") are left out. A msg that is one JSON object, with or without
 // "@cee:" before it, is read as one: its members come first, and what they leave
