@@ -34,8 +34,9 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(from)
 	var header bytes.Buffer
 	req.Header.Write(&header)
+	conn := ends(req.Context().Value(http.LocalAddrContextKey).(net.Addr).String(), req.RemoteAddr)
 	r.mu.Lock()
-	r.seen[req.RemoteAddr] = append(r.seen[req.RemoteAddr], fmt.Sprintf("%s %s %s %s %d %v %v %q %q %v",
+	r.seen[conn] = append(r.seen[conn], fmt.Sprintf("%s %s %s %s %d %v %v %q %q %v",
 		req.Method, req.RequestURI, req.Proto, req.Host, req.ContentLength, req.TransferEncoding, req.URL, header.String(), body, err))
 	r.mu.Unlock()
 	switch req.URL.Path {
@@ -52,11 +53,14 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-func (r *recorder) take(addr string) []string {
+// ends names a connection. Those to two servers may have the same port of the client at a time.
+func ends(server, client string) string { return client + " to " + server }
+
+func (r *recorder) take(conn string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	seen := r.seen[addr]
-	delete(r.seen, addr)
+	seen := r.seen[conn]
+	delete(r.seen, conn)
 	return seen
 }
 
@@ -95,7 +99,7 @@ func (p *pair) say(t testing.TB, addr string, pieces [][]byte) said {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(30 * time.Second))
-	p.recorder.take(conn.LocalAddr().String()) // of a connection before, with the same port
+	p.recorder.take(ends(addr, conn.LocalAddr().String())) // of a connection before, with the same port
 	var s said
 	sent := make(chan struct{})
 	go func() {
@@ -128,7 +132,7 @@ func (p *pair) say(t testing.TB, addr string, pieces [][]byte) said {
 		s.told = append(s.told, fmt.Sprintf("%d %v %q %q %q", resp.StatusCode, resp.Close, resp.Header.Get("X-Length"), resp.Header.Get("Content-Type"), body))
 	}
 	<-sent
-	s.asked = p.recorder.take(conn.LocalAddr().String())
+	s.asked = p.recorder.take(ends(addr, conn.LocalAddr().String()))
 	return s
 }
 
