@@ -28,7 +28,7 @@ func streamLimit(lines int) int { return 3*lines + 64<<10 }
 type Encoder struct {
 	Pause func() // is called before each column, and every few hundred lines; nil: nothing
 	// Text and Value, unless both are nil, get what filters need of the lines, to be used during the
-	// call. Any three bytes in a row of a line are in something that Text gets. Value gets each value as
+	// call. Any three bytes in a row of a line are in something that Text gets, if each line has its end. Value gets each value as
 	// it is in the line, except the time of a line. Both may leave out what they got before.
 	Text, Value func([]byte)
 

@@ -132,7 +132,7 @@ func (d *decoder) event(value []byte) {
 	if wire.IsObject(value) && !w.Next() || !d.Start(value) {
 		return
 	}
-	if reason, detail := wire.NoEvent(value); reason != "" {
+	if reason, detail := d.NoEvent(value, "an event"); reason != "" {
 		d.reject(reason, detail)
 		return
 	}

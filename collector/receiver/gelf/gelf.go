@@ -23,7 +23,6 @@ package gelf
 import (
 	"bytes"
 	"fmt"
-	"strings"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -88,13 +87,10 @@ func event(c *receiver.Chunk, text []byte) {
 func (d *decoder) value(value []byte, err error) {
 	reason, detail := normalize.ReasonSyntax, ""
 	if err == nil {
-		if reason, detail = wire.NoEvent(value); reason == "" {
+		if reason, detail = d.NoEvent(value, "a message"); reason == "" {
 			d.members(value)
 			d.End()
 			return
-		}
-		if d.Describes() {
-			detail = "a message" + strings.TrimPrefix(detail, "an event")
 		}
 	} else if d.Describes() {
 		detail = err.Error()

@@ -122,7 +122,7 @@ func (d *decoder) event(value []byte) {
 		d.note(busy)
 		return
 	}
-	if reason, detail := wire.NoEvent(value); reason != "" {
+	if reason, detail := d.NoEvent(value, "an event"); reason != "" {
 		d.reject(invalidData, reason, detail)
 		return
 	}

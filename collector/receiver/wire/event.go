@@ -2,7 +2,6 @@ package wire
 
 import (
 	"errors"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
@@ -15,20 +14,29 @@ func Object(text []byte, what string) (object []byte, reason string, err error) 
 	if object, err = Value(text); err != nil {
 		return nil, normalize.ReasonSyntax, err
 	}
-	if reason, detail := NoEvent(object); reason != "" {
-		return nil, reason, errors.New(what + strings.TrimPrefix(detail, "an event"))
+	if reason, detail := noEvent(object); reason != "" {
+		return nil, reason, errors.New(what + " " + detail)
 	}
 	return object, "", nil
 }
 
-// NoEvent returns why a value cannot be an event, as one of normalize's reasons, and for a
-// human, without memory of its own; or "".
-func NoEvent(value []byte) (reason, detail string) {
+// NoEvent returns why a value, which is called what, cannot be an event, as one of normalize's
+// reasons, and for a human, with what if that would be listed; or "".
+func (e *Event) NoEvent(value []byte, what string) (reason, detail string) {
+	reason, detail = noEvent(value)
+	if reason != "" && e.Describes() {
+		detail = what + " " + detail
+	}
+	return reason, detail
+}
+
+// noEvent is NoEvent without what, which comes before detail.
+func noEvent(value []byte) (reason, detail string) {
 	switch {
 	case !IsObject(value):
-		return normalize.ReasonNotObject, "an event is not an object"
+		return normalize.ReasonNotObject, "is not an object"
 	case !utf8.Valid(value):
-		return normalize.ReasonInvalidUTF8, "an event is not valid UTF-8"
+		return normalize.ReasonInvalidUTF8, "is not valid UTF-8"
 	}
 	return "", ""
 }
