@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/wire"
 	"github.com/rollway/rollway/collector/textlog"
 )
 
@@ -101,10 +102,10 @@ func last(r *reader, n int) (t token) {
 // isOwn reports whether a member is one that each line has its own of.
 func isOwn(name []byte) bool {
 	switch string(name) {
-	case "log", "message", "msg", "MESSAGE", "time", "timestamp", "@timestamp":
+	case "log", "message", "msg", "MESSAGE":
 		return true
 	}
-	return isPart(name)
+	return isPart(name) || wire.IsOwn(name)
 }
 
 // isPart reports whether a member tells of parts of a line.

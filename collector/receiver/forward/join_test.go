@@ -33,6 +33,8 @@ func TestJoined(t *testing.T) {
 			[]string{`"INFO","msg":"it failed","attrs":{"tag":"t","source":"stderr"}}`, `"INFO","msg":" x","attrs":{"tag":"t","source":"stdout"}}`, `"INFO","msg":" y","attrs":{"tag":"t"}}`}},
 		{"other members", []string{of("it failed"), of(" x", str("a"), "\x01"), of(" y", str("a"), "\x02"), of(" z", str("a"), "\x02")},
 			[]string{`"INFO","msg":"it failed","attrs":{"tag":"t","source":"stderr"}}`, `"INFO","msg":" x","attrs":{"tag":"t","source":"stderr","a":1}}`, `"INFO","msg":" y\n z","attrs":{"tag":"t","source":"stderr","a":2}}`}},
+		{"an offset of its own", []string{of("it failed", str("offset"), "\x01"), of(" x", str("offset"), "\x02")},
+			[]string{`"INFO","msg":"it failed\n x","attrs":{"tag":"t","source":"stderr","offset":1}}`}},
 		{"no texts", []string{of("it failed"), dict(str("log"), "\x07", str("source"), str("stderr")), dict(str("source"), str("stderr"), str("x"), str(" y")), "\xa2 z"},
 			[]string{`"INFO","msg":"it failed","attrs":{"tag":"t","source":"stderr"}}`, `"INFO","msg":"7","attrs":{"tag":"t","source":"stderr"}}`, `"INFO","attrs":{"tag":"t","source":"stderr","x":" y"}}`, `"INFO","msg":" z","attrs":{"tag":"t"}}`}},
 		{"parts", []string{part(`{"level":"error",`, "a", "1", "false"), part(`"msg":`, "a", "2", "false"), part(`"x"}`, "a", "3", "true"), of("done")},

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"hash/maphash"
 	"iter"
+	"math/bits"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -36,6 +38,9 @@ type Joiner struct {
 		at     jsonwalk.Span // its message; empty: nothing belongs to it
 		line   []byte        // of the first object
 		text   []byte        // of all lines, if there are several
+
+		compared bool
+		common   uint64 // of object, once it is compared
 	}
 	joiner textlog.Joiner
 	likely int    // where the value of a message began last
@@ -161,7 +166,7 @@ func (j *Joiner) Next(object []byte) (event []byte) {
 		}
 	}
 	event = j.End()
-	e.object, e.lines, e.at, e.line, e.text = object, 1, at, line, e.text[:0]
+	e.object, e.lines, e.at, e.line, e.text, e.compared = object, 1, at, line, e.text[:0], false
 	if at.Len() > 0 {
 		if !begun {
 			j.joiner = textlog.Joiner{Split: dockerSplit}
@@ -252,77 +257,60 @@ func stringAt(object []byte, i int) int {
 // lines of one stream do.
 func (j *Joiner) alike(object []byte, at jsonwalk.Span) bool {
 	e := &j.event
-	more := len(object) - at.Len() - (len(e.object) - e.at.Len())
-	if more > maxOwn || -more > maxOwn || !IsWholeObject(e.object) || !IsWholeObject(object) {
-		return false
+	if !e.compared {
+		e.compared, e.common = true, j.common(e.object, e.at)
 	}
-	c := comparison{&e.object[e.at.Start], &object[at.Start], j.Plain, false}
-	return c.alike(trimmed(e.object), trimmed(object), 0, true) && c.found
+	return e.common != 0 && e.common == j.common(object, at)
 }
 
-func trimmed(object []byte) []byte { return object[jsonwalk.SkipSpace(object, 0):] }
-
-// comparison is that of two objects.
-type comparison struct {
-	message, next *byte // where their messages begin
-	plain         bool
-	found         bool // they have the same place
-}
-
-// maxOwn is how many bytes longer or shorter an object may be without its message: to compare a short one
-// with a far longer one would cost more than to read it.
-const maxOwn = 256
-
-// How many members may be elsewhere than in the object before, how many bytes of it are looked
-// through for them, and how deep those are that are compared one by one.
-const (
-	maxElsewhere = 64
-	maxLooked    = 64 << 10
-	maxDepth     = 2
-)
-
-// alike compares two objects. Their messages may be here or not.
-func (c *comparison) alike(a, b []byte, depth int, here bool) bool {
-	was, elsewhere := Members(a), 0
-	for w := Members(b); w.Next(); {
-		if !was.Next() {
-			return false
-		}
-		name, value, before := w.RawName(), w.RawValue(), was.RawValue()
-		if !bytes.Equal(name, was.RawName()) { // some senders have them in any order
-			if elsewhere++; elsewhere > maxElsewhere || elsewhere*len(a) > maxLooked {
-				return false
-			}
-			before = getRaw(a, name)
-		}
-		switch {
-		case before == nil || depth == 0 && c.plain && isLevel(name):
-			return false
-		case &value[0] == c.next || &before[0] == c.message:
-			if !here || &value[0] != c.next || &before[0] != c.message {
-				return false
-			}
-			c.found = true
-		case bytes.Equal(before, value):
-		case IsObject(before) && IsObject(value) && depth < maxDepth:
-			if !c.alike(before, value, depth+1, depth == 0 && w.Is("event")) {
-				return false
-			}
-		case !isOwn(name) || IsObject(value) || IsArray(value):
-			return false
-		}
+// common returns a hash of what an object has in common with others of its stream, in any
+// order; 0: it cannot be a line.
+func (j *Joiner) common(object []byte, at jsonwalk.Span) uint64 {
+	if !IsWholeObject(object) {
+		return 0
 	}
-	return !was.Next()
+	h := hasher{message: &object[at.Start], plain: j.Plain}
+	sum := h.members(object[jsonwalk.SkipSpace(object, 0):], 0, true)
+	if !h.found || h.level {
+		return 0
+	}
+	return sum
 }
 
-// getRaw returns the value of the first member with a name as it is in the text, or nil.
-func getRaw(object, name []byte) []byte {
+// hasher hashes an object.
+type hasher struct {
+	message *byte // where it begins
+	plain   bool
+	found   bool // the message is where one is
+	level   bool // there is one, and plain is set
+}
+
+// maxDepth is how deep objects are whose members are hashed one by one.
+const maxDepth = 2
+
+// Hashes of an object without members, and of values that each line has its own of.
+const anyObject, anyMessage, anyOwn = 1, 2, 3
+
+var seed = maphash.MakeSeed()
+
+// members returns the hash of an object. The message may be here or not.
+func (h *hasher) members(object []byte, depth int, here bool) uint64 {
+	sum := uint64(anyObject)
 	for w := Members(object); w.Next(); {
-		if bytes.Equal(w.RawName(), name) {
-			return w.RawValue()
+		name, value, hash := w.RawName(), w.RawValue(), uint64(anyOwn)
+		switch {
+		case &value[0] == h.message:
+			h.found, hash = here, anyMessage
+		case IsObject(value) && depth < maxDepth:
+			hash = h.members(value, depth+1, depth == 0 && w.Is("event"))
+		case IsObject(value) || IsArray(value) || !IsOwn(name[1:len(name)-1]):
+			hash = maphash.Bytes(seed, value)
 		}
+		h.level = h.level || h.plain && depth == 0 && isLevel(name)
+		high, low := bits.Mul64(maphash.Bytes(seed, name), hash)
+		sum += high ^ low // in any order
 	}
-	return nil
+	return sum
 }
 
 // isLevel reports whether a member, whose name has its quotes, is the level of an event.
@@ -331,11 +319,11 @@ func isLevel(name []byte) bool {
 	return slot == "level"
 }
 
-// isOwn reports whether a member, whose name has its quotes, is one that each line of a
-// stream has its own of.
-func isOwn(name []byte) bool {
+// IsOwn reports whether a member is one that each line of a stream has its own of, besides
+// its message.
+func IsOwn(name []byte) bool {
 	switch string(name) {
-	case `"time"`, `"timestamp"`, `"@timestamp"`, `"date"`, `"offset"`:
+	case "time", "timestamp", "@timestamp", "date", "offset":
 		return true
 	}
 	return false

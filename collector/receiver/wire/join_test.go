@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -57,10 +59,21 @@ var joins = []struct{ name, body, events string }{
 " c"
 {"message":" d"}
 {}`},
-	{"a far longer time", `{"time":"` + strings.Repeat("x", 2*maxOwn) + `","message":"a"}
+	{"a far longer time", `{"time":"` + strings.Repeat("x", 300) + `","message":"a"}
 {"time":"","message":" b"}
-{"time":"2","message":" c"}`, `{"time":"` + strings.Repeat("x", 2*maxOwn) + `","message":"a"}
-{"time":"","message":" b\n c"}`},
+{"time":"2","message":" c"}`, `{"time":"` + strings.Repeat("x", 300) + `","message":"a\n b\n c"}`},
+	{"other values of the same names", `{"message":"a","x":1,"y":2}
+{"message":" b","y":1,"x":2}
+{"x":2,"message":" c","y":1}`, `{"message":"a","x":1,"y":2}
+{"message":" b\n c","y":1,"x":2}`},
+	{"a name twice", `{"message":"a","x":1,"x":2}
+{"message":" b","x":1,"x":1}
+{"x":1,"message":" c","x":1}`, `{"message":"a","x":1,"x":2}
+{"message":" b\n c","x":1,"x":1}`},
+	{"deep members", `{"message":"a","x":{"y":{"offset":1,"z":{"offset":1}}}}
+{"message":" b","x":{"y":{"z":{"offset":1},"offset":2}}}
+{"message":" c","x":{"y":{"z":{"offset":2},"offset":2}}}`, `{"message":"a\n b","x":{"y":{"offset":1,"z":{"offset":1}}}}
+{"message":" c","x":{"y":{"z":{"offset":2},"offset":2}}}`},
 	{"not UTF-8", "{\"message\":\"a\"}\n{\"message\":\" \xff\"}", "{\"message\":\"a\"}\n{\"message\":\" \xff\"}"},
 	{"more than an event has", `{"message":"` + strings.Repeat("a", 190) + `"}
 {"message":" b"}
@@ -195,16 +208,31 @@ func TestEachAnew(t *testing.T) {
 	}
 }
 
-// Members in another order are looked for in short objects only: in long ones that takes long.
-func TestLongInAnotherOrder(t *testing.T) {
-	for size, events := range map[int]int{100: 1, maxLooked: 2} {
-		j, n := Joiner{Names: Names("message"), Most: 1 << 20}, 0
-		more := `"more":"` + strings.Repeat("x", size) + `"`
-		for range j.Each([]byte(`{"a":1,` + more + `,"message":"a"}{` + more + `,"a":1,"message":" b"}`)) {
-			n++
-		}
-		if n != events {
-			t.Errorf("%d bytes: %d events, want %d", size, n, events)
-		}
+// BenchmarkJoin joins objects of 40 members, in one order and in another each time.
+func BenchmarkJoin(b *testing.B) {
+	for _, how := range []string{"same", "other"} {
+		b.Run(how, func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			var body []byte
+			for n := range 200 {
+				members := []string{fmt.Sprintf(`"message":"  line %d"`, n), fmt.Sprintf(`"time":%d`, n)}
+				for i := range 38 {
+					members = append(members, fmt.Sprintf(`"name%d":"value %d"`, i, i))
+				}
+				if how == "other" {
+					rng.Shuffle(len(members), func(i, k int) { members[i], members[k] = members[k], members[i] })
+				}
+				body = append(body, "{"+strings.Join(members, ",")+"}\n"...)
+			}
+			j := Joiner{Names: Names("message"), Most: 128 << 10}
+			b.SetBytes(int64(len(body)))
+			for b.Loop() {
+				for range j.Each(body) {
+					if j.Count != 200 {
+						b.Fatal(j.Count)
+					}
+				}
+			}
+		})
 	}
 }
