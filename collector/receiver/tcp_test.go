@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/internal/memnet"
 )
 
 // serveTCP starts r on a loopback port; stop ends it and waits.
@@ -250,35 +251,15 @@ func TestTCPStop(t *testing.T) {
 	}
 }
 
-// pipes is a listener in memory, so that its connections live in virtual time.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	close  func()
-}
-
-func newPipes() *pipes {
-	closed := make(chan struct{})
-	return &pipes{make(chan net.Conn), closed, sync.OnceFunc(func() { close(closed) })}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
+// dialPipe connects to l in virtual time.
+func dialPipe(t testing.TB, l *memnet.Listener) net.Conn {
+	t.Helper()
+	conn, err := l.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func (p *pipes) Close() error   { p.close(); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (p *pipes) dial(t testing.TB) net.Conn {
-	ours, theirs := net.Pipe()
-	t.Cleanup(func() { ours.Close() })
-	p.conns <- theirs
-	return ours
+	t.Cleanup(func() { conn.Close() })
+	return conn
 }
 
 // Connections that send much, or sent a long line once, do not keep the memory that
@@ -296,13 +277,13 @@ func testLeavesRoom(t *testing.T, burst string) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
 		r := newReceiver(t, m, Options{MaxUnpacked: 64 << 10, InFlight: 3 << 20, IdleTimeout: time.Hour, Limits: normalize.Limits{MaxEventBytes: 64 << 10}})
-		ln := newPipes()
+		ln := memnet.Listen()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- r.ServeStream(ctx, ln, NDJSON{r.opts.Limits.MaxEventBytes}, nil) }()
 		start := time.Now()
 		for i := range 12 {
-			if _, err := io.WriteString(ln.dial(t), burst); err != nil {
+			if _, err := io.WriteString(dialPipe(t, ln), burst); err != nil {
 				t.Errorf("connection %d is closed after %v: %v", i, time.Since(start), err)
 			}
 		}
@@ -326,17 +307,17 @@ func TestLongLinesDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
 		r := newReceiver(t, m, Options{MaxUnpacked: 256 << 10, InFlight: 1 << 20, IdleTimeout: time.Hour, Limits: normalize.Limits{MaxEventBytes: 100 << 10}})
-		ln := newPipes()
+		ln := memnet.Listen()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- r.ServeStream(ctx, ln, NDJSON{r.opts.Limits.MaxEventBytes}, nil) }()
 		for range 2 {
-			conn := ln.dial(t)
+			conn := dialPipe(t, ln)
 			go io.WriteString(conn, strings.Repeat("x", 90<<10)) // and no end
 		}
 		synctest.Wait()
 		start := time.Now()
-		if _, err := io.WriteString(ln.dial(t), "{}\n"); err != nil {
+		if _, err := io.WriteString(dialPipe(t, ln), "{}\n"); err != nil {
 			t.Error(err)
 		}
 		took := time.Since(start)
@@ -354,7 +335,7 @@ func TestTCPLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
 		r := newReceiver(t, m, Options{MaxConns: 2, IdleTimeout: 10 * time.Minute})
-		ln := newPipes()
+		ln := memnet.Listen()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- r.ServeStream(ctx, ln, NDJSON{r.opts.Limits.MaxEventBytes}, nil) }()
@@ -365,9 +346,9 @@ func TestTCPLimits(t *testing.T) {
 			}
 			return time.Since(start)
 		}
-		a, b := ln.dial(t), ln.dial(t)
+		a, b := dialPipe(t, ln), dialPipe(t, ln)
 		synctest.Wait()
-		if took := ended(ln.dial(t)); took != 0 {
+		if took := ended(dialPipe(t, ln)); took != 0 {
 			t.Errorf("a third connection is closed after %v", took)
 		}
 		if s := r.Stats(); s.Connections != 2 || s.ConnectionsRefused != 1 || s.ConnectionsTotal != 2 {

@@ -8,13 +8,13 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/memnet"
 )
 
 // dataUsage is the usage of a flag -data.
@@ -59,49 +59,12 @@ func (c *call) asked(addr, data string) (cl *client, close func(), err error) {
 		mux.Handle(path, h)
 	}
 	server := &http.Server{Handler: mux, ErrorLog: log.New(io.Discard, "", 0)}
-	pipes := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	go server.Serve(pipes) // until Close
-	return &client{base: "http://" + localName, http: &http.Client{Transport: &http.Transport{DialContext: pipes.dial}}},
+	l := memnet.Listen()
+	go server.Serve(l) // until Close
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return l.Dial(ctx) }
+	return &client{base: "http://" + localName, http: &http.Client{Transport: &http.Transport{DialContext: dial}}},
 		func() { api.Close(); server.Close() }, nil
 }
 
 // localName is the host of the server in this process.
 const localName = "localhost"
-
-// A pipeListener connects a server and clients in this process.
-type pipeListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	select {
-	case l.conns <- theirs:
-		return ours, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Accept implements net.Listener.
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (l *pipeListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: localName} }

@@ -1,78 +1,91 @@
 package receivertest
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/decodetest"
+	"github.com/rollway/rollway/collector/receiver/forward"
+	"github.com/rollway/rollway/collector/receiver/gelf"
+	"github.com/rollway/rollway/collector/receiver/syslog"
+	"github.com/rollway/rollway/internal/memnet"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
-// TestSyslogJoins sends a stack trace over a connection that stays open, message by message
-// and one byte at a time: it is one event, and is stored without more to come.
-func TestSyslogJoins(t *testing.T) {
-	s := startSyslog(t)
-	conn, err := net.Dial("tcp", s.at("tcp"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	const head = "<11>1 2026-05-28T12:40:00Z h shop 7 - - "
-	io.WriteString(conn, head+"alone\n")
-	lines := s.Await(t, 1)
-	if len(lines) != 1 || !strings.Contains(lines[0], `"msg":"alone"`) {
-		t.Fatal(lines)
-	}
-	for _, c := range head + "it failed\n" + head + "\tat a.B(C.java:7)\n" + head + "Caused by: x\n" + head + "after\n" {
-		io.WriteString(conn, string(c))
-	}
-	lines = s.Await(t, 3)
-	if len(lines) != 3 || !strings.Contains(lines[1], `"msg":"it failed\n\tat a.B(C.java:7)\nCaused by: x"`) || !strings.Contains(lines[2], `"msg":"after"`) {
-		t.Errorf("%q", lines)
-	}
-}
-
-// TestFramesJoin sends what an agent has read from a program's output, record by record over
-// a connection that stays open: a stack trace is one event, and the last is stored without
-// more to come. What is left when the connection ends is stored, too.
+// TestFramesJoin sends what an agent has read from a program's output, a byte at a time over a
+// connection that stays open: a stack trace is one event, stored with the line after it, which
+// is stored without more to come. What is left when the connection ends is stored, too.
 func TestFramesJoin(t *testing.T) {
-	s := Run(t, func(cfg *config.Config) {
-		cfg.ListenGELF, cfg.ListenTCP = "tcp://127.0.0.1:0", "127.0.0.1:0"
-	})
-	stored := 0
-	for _, tt := range []struct{ addr, record, end string }{
-		{s.GELFAddrs()[0].String(), `{"version":"1.1","host":"h","short_message":"TEXT","timestamp":177997200I,"level":3}`, "\x00"},
-		{s.TCPAddr().String(), `{"log":"TEXT","stream":"stderr","time":177997200I}`, "\n"},
+	for _, tt := range []struct {
+		protocol receiver.StreamProtocol
+		frame    func(text string, number int) string
+	}{
+		{gelf.Protocol{}, func(text string, n int) string {
+			return fmt.Sprintf(`{"version":"1.1","host":"h","short_message":%q,"timestamp":177997200%d,"level":3}`+"\x00", text, n)
+		}},
+		{receiver.NDJSON{MaxLine: 1 << 10}, func(text string, n int) string {
+			return fmt.Sprintf(`{"log":%q,"stream":"stderr","time":177997200%d}`+"\n", text, n)
+		}},
+		{syslog.Protocol{}, func(text string, n int) string {
+			return fmt.Sprintf("<11>1 2026-05-28T12:40:0%dZ h shop 7 - - %s\n", n, text)
+		}},
+		{forward.Protocol{}, func(text string, n int) string {
+			return fmt.Sprintf("\x93\xa3app\xce\x6a\x18\x37%c\x81\xa3log\xd9%c%s", n, len(text), text)
+		}},
 	} {
-		conn, err := net.Dial("tcp", tt.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		send := func(texts ...string) {
-			for i, text := range texts {
-				record := strings.NewReplacer("TEXT", text, "I", strconv.Itoa(i)).Replace(tt.record) + tt.end
-				for part := range slices.Chunk([]byte(record), 16) {
-					conn.Write(part)
+		t.Run(tt.protocol.Name(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, l := decodetest.NewServer(t, nil), memnet.Listen()
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- s.ServeStream(ctx, l, tt.protocol, nil) }()
+				conn, err := l.Dial(ctx)
+				testkit.OK(t, err)
+				send := func(texts ...string) {
+					for i, text := range texts {
+						for part := range slices.Chunk([]byte(tt.frame(text, i)), 1) {
+							conn.Write(part)
+						}
+					}
+					synctest.Wait()
 				}
-			}
-		}
-		send("alone")
-		s.Await(t, stored+1)
-		send("panic: it failed", "goroutine 1 [running]:", "main.main()", `\t/a.go:7`, "after")
-		lines := s.Await(t, stored+3)[stored:]
-		if len(lines) != 3 || !strings.Contains(lines[0], `"msg":"alone"`) || !strings.Contains(lines[1], `"msg":"panic: it failed\ngoroutine 1 [running]:\nmain.main()\n\t/a.go:7"`) || !strings.Contains(lines[2], `"msg":"after"`) {
-			t.Errorf("%q", lines)
-		}
-		send("last", "  of them")
-		conn.Close()
-		if lines = s.Await(t, stored+4)[stored:]; len(lines) != 4 || !strings.Contains(lines[3], `"msg":"last\n  of them"`) {
-			t.Errorf("%q", lines)
-		}
-		stored += 4
+				wants := func(messages ...string) {
+					t.Helper()
+					if len(s.Lines) != len(messages) {
+						t.Fatalf("%q, want messages %q", s.Lines, messages)
+					}
+					for i, m := range messages {
+						if !strings.Contains(s.Lines[i], fmt.Sprintf(`"msg":%q`, m)) {
+							t.Errorf("%s, want the message %q", s.Lines[i], m)
+						}
+					}
+				}
+				send("alone")
+				wants()
+				time.Sleep(time.Second) // of virtual time
+				wants("alone")
+				const trace = "panic: it failed\ngoroutine 1 [running]:\nmain.main()\n\t/a.go:7"
+				send(append(strings.Split(trace, "\n"), "after")...)
+				wants("alone", trace)
+				time.Sleep(time.Second)
+				wants("alone", trace, "after")
+				send("last", "  of them")
+				conn.Close()
+				synctest.Wait()
+				wants("alone", trace, "after", "last\n  of them")
+				cancel()
+				testkit.OK(t, <-done)
+			})
+		})
 	}
 }
 
@@ -100,34 +113,5 @@ func TestLongestAfterHeld(t *testing.T) {
 		if len(lines) != 2*i+2 || len(lines[2*i+1]) < most/2 || st.RejectedTotal() > 0 {
 			t.Errorf("%s: %d lines, %d rejected", tt.name, len(lines), st.RejectedTotal())
 		}
-	}
-}
-
-// TestForwardJoins sends entries one by one over a connection that stays open, one byte at a
-// time: a stack trace is one event, so is a line in two parts, and both are stored without
-// more to come.
-func TestForwardJoins(t *testing.T) {
-	s := startForward(t)
-	conn, err := net.Dial("tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	str := func(s string) string { return fmt.Sprintf("\xd9%c%s", len(s), s) }
-	part := str("partial_message") + str("true") + str("partial_id") + str("a") + str("partial_last")
-	send := func(text, more string, members byte) {
-		for _, c := range []byte("\x93\xa3app\xce\x6a\x18\x37\xa7" + string([]byte{0x80 | members}) + str("log") + str(text) + more) {
-			conn.Write([]byte{c})
-		}
-	}
-	send("ERROR: it failed", "", 1)
-	send("java.io.IOException: x", "", 1)
-	send("\tat a.B(C.java:7)", "", 1)
-	send("done", "", 1)
-	send(`{"msg":`, part+str("false"), 4)
-	send(`"whole"}`, part+str("true"), 4)
-	lines := s.Await(t, 3)
-	if len(lines) != 3 || !strings.Contains(lines[0], `"msg":"ERROR: it failed\njava.io.IOException: x\n\tat a.B(C.java:7)"`) || !strings.Contains(lines[1], `"msg":"done"`) || !strings.Contains(lines[2], `"msg":"whole","attrs":{"tag":"app"}`) {
-		t.Errorf("%q", lines)
 	}
 }
