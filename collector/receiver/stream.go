@@ -174,7 +174,7 @@ func (s *stream) decode(end bool) bool {
 	rest := w.buf
 	for full := true; full; {
 		c := s.chunk(rest, s.addr, time.Now())
-		c.End, c.holds, c.most = end, !s.idle, len(w.buf) >= s.maxFrame
+		c.End, c.Holds, c.most = end, !s.idle, len(w.buf) >= s.maxFrame
 		w.turn.Begin()
 		n, err := s.session.Decode(c)
 		w.turn.End()

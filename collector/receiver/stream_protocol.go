@@ -71,7 +71,9 @@ type Chunk struct {
 	// End says that no more will follow. Data then is what the call before has
 	// left, and Batch is empty. What the call does not take counts as one event
 	// that is torn.
-	End      bool
+	End bool
+	// Holds says that more may follow soon: see Hold.
+	Holds    bool
 	Received time.Time
 	Peer     netip.AddrPort // the zero value if it has no such address
 	Norm     *normalize.Normalizer
@@ -82,7 +84,6 @@ type Chunk struct {
 
 	batcher *batcher
 	full    bool // Full has said so
-	holds   bool // Hold may say so
 	held    bool // Hold has said so
 	most    bool // Data cannot become longer
 }
@@ -90,7 +91,7 @@ type Chunk struct {
 // Hold reports whether Decode may leave whole frames, the last n bytes of Data, until more
 // has come, as that may belong to them. If nothing comes it is called again, soon.
 func (c *Chunk) Hold(n int) bool {
-	c.held = c.holds && !c.End && !c.most && n <= firstRead/2
+	c.held = c.Holds && !c.End && !c.most && n <= firstRead/2
 	return c.held
 }
 

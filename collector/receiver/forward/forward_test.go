@@ -74,6 +74,7 @@ func newChunk(data string, limits normalize.Limits) *receiver.Chunk {
 func decode(t testing.TB, limits normalize.Limits, pieces ...string) (c *receiver.Chunk, left []byte, err error) {
 	t.Helper()
 	c = newChunk("", limits)
+	c.Holds = true
 	session := Protocol{MaxUnpacked: 1 << 20}.Open()
 	for _, piece := range append(pieces, "") {
 		left = append(left, piece...)

@@ -14,16 +14,15 @@ import (
 // FuzzDecode sends any bytes, also in two pieces.
 func FuzzDecode(f *testing.F) {
 	for _, b := range decodetest.Recorded(f, "*.request") {
-		f.Add(b, len(b)/2)
+		f.Add(b, len(b)/2, len(b)%2 == 0)
 	}
-	f.Add([]byte(arr(str("t"), arr(arr(at(1, 2), dict(str("a"), "\xd4\x05\x01", "\xc3", "\xcf\xff\xff\xff\xff\xff\xff\xff\xff", arr(), "\xcb"))), chunk)), 9)
-	f.Fuzz(func(t *testing.T, data []byte, cut int) {
+	f.Add([]byte(arr(str("t"), arr(arr(at(1, 2), dict(str("a"), "\xd4\x05\x01", "\xc3", "\xcf\xff\xff\xff\xff\xff\xff\xff\xff", arr(), "\xcb"))), chunk)), 9, true)
+	f.Add([]byte(arr(str("t"), num(1), dict(str("log"), str("panic: a")))+arr(str("t"), num(1), dict(str("log"), str("goroutine 1 [running]:")))), 20, false)
+	f.Fuzz(func(t *testing.T, data []byte, cut int, apart bool) {
 		if cut < 0 || cut > len(data) {
 			cut = len(data) / 2
 		}
-		// Nothing waits here for lines that continue one.
-		limits := normalize.Limits{MaxEventBytes: 2000, MaxEvents: 100, Text: normalize.Text{Apart: true}}
-		decode(t, normalize.Limits{MaxEventBytes: 2000}, string(data))
+		limits := normalize.Limits{MaxEventBytes: 2000, MaxEvents: 100, Text: normalize.Text{Apart: apart}}
 		c, left, err := decode(t, limits, string(data[:cut]), string(data[cut:]))
 		whole, rest, again := decode(t, limits, string(data))
 		if (err == nil) != (again == nil) || err == nil && len(left) != len(rest) || string(c.Batch.Lines) != string(whole.Batch.Lines) || string(c.Reply) != string(whole.Reply) {

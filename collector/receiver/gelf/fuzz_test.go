@@ -101,9 +101,14 @@ func FuzzFrames(f *testing.F) {
 			want.End = false
 		}
 		i = min(max(i, 0), len(sent))
-		got := stream(t, Protocol{MaxMessage: most}, string(sent), i, min(max(i, j), len(sent)))
+		j = min(max(i, j), len(sent))
+		got := stream(t, Protocol{MaxMessage: most}, normalize.Text{Apart: true}, string(sent), i, j)
 		if !bytes.Equal(got.Lines, want.Batch.Lines) || got.RejectedFor(normalize.ReasonTooLarge) != want.Batch.RejectedFor(normalize.ReasonTooLarge)+tooLong || got.RejectedTotal != want.Batch.RejectedTotal+tooLong {
 			t.Fatalf("%q cut at %d and %d: %+v\n%s\nwant %d too long, %+v\n%s", sent, i, j, got.Rejected, got.Lines, tooLong, want.Batch.Rejected, want.Batch.Lines)
+		}
+		whole, parts := stream(t, Protocol{MaxMessage: most}, normalize.Text{}, string(sent)), stream(t, Protocol{MaxMessage: most}, normalize.Text{}, string(sent), i, j)
+		if !bytes.Equal(whole.Lines, parts.Lines) || whole.RejectedTotal != parts.RejectedTotal || whole.RejectedTotal != got.RejectedTotal {
+			t.Fatalf("%q cut at %d and %d, joined: %+v\n%s\nwhole: %+v\n%s", sent, i, j, parts.Rejected, parts.Lines, whole.Rejected, whole.Lines)
 		}
 	})
 }

@@ -90,7 +90,7 @@ func TestMessages(t *testing.T) {
 				check(how, c.Batch)
 			}
 			for how, data := range map[string]string{"NUL": m.message + "\x00", "LF": m.message + "\n", "LF and NUL": m.message + "\n\x00", "no end": m.message} {
-				check("stream, "+how, stream(t, Protocol{}, data))
+				check("stream, "+how, stream(t, Protocol{}, normalize.Text{}, data))
 			}
 			for _, body := range []string{m.message, m.message + "\n\x00", "[" + m.message + "]"} {
 				q := &receiver.Request{HTTP: httptest.NewRequest("POST", "/gelf", nil), Body: []byte(body), Received: received, Norm: normalize.New(normalize.Limits{MaxPast: -1}), Batch: keeping()}
@@ -104,10 +104,10 @@ func TestMessages(t *testing.T) {
 }
 
 // stream sends data, cut into pieces at each of cuts.
-func stream(t testing.TB, p Protocol, data string, cuts ...int) *normalize.Batch {
+func stream(t testing.TB, p Protocol, how normalize.Text, data string, cuts ...int) *normalize.Batch {
 	t.Helper()
 	c, s := newChunk(""), p.Open()
-	c.Norm = normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1, Text: normalize.Text{Apart: true}}) // else the cuts count
+	c.Holds, c.Norm = true, normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1, Text: how})
 	var left []byte
 	at := 0
 	for i := range len(cuts) + 2 {
@@ -124,7 +124,7 @@ func stream(t testing.TB, p Protocol, data string, cuts ...int) *normalize.Batch
 		if err != nil || n < 0 || n > len(left) || c.End && n < len(left) {
 			t.Fatalf("%d of %d bytes taken at %d of %q, %v", n, len(left), at, data, err)
 		}
-		if left = left[n:]; len(left) > p.MaxFrame(p.withDefaults().MaxMessage, 0) {
+		if left = left[n:]; how.Apart && len(left) > p.MaxFrame(p.withDefaults().MaxMessage, 0) {
 			t.Fatalf("%d bytes are left, which no frame has", len(left))
 		}
 	}
@@ -196,9 +196,11 @@ func TestFrames(t *testing.T) {
 		{"nothing", "\x00\n\x00", "-"},
 	} {
 		for cut := range len(c.data) + 1 {
-			b := stream(t, Protocol{MaxMessage: 40}, c.data, cut)
-			if got := outcome(b); got != c.want {
-				t.Errorf("%s, cut at %d: %q, want %q", c.name, cut, got, c.want)
+			for _, how := range []normalize.Text{{}, {Apart: true}} {
+				b := stream(t, Protocol{MaxMessage: 40}, how, c.data, cut)
+				if got := outcome(b); got != c.want {
+					t.Errorf("%s, cut at %d, %+v: %q, want %q", c.name, cut, how, got, c.want)
+				}
 			}
 		}
 	}

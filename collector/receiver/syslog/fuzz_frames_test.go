@@ -48,25 +48,33 @@ func FuzzFrames(f *testing.F) {
 			want.Data = bytes.Clone(message)
 			Protocol{}.DecodePacket(want)
 		}
-		got := newChunk("")
-		got.Norm = normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1, Text: normalize.Text{Apart: true}})
-		session := Protocol{MaxMessage: most}.Open()
 		a = min(max(a, 0), len(stream))
 		b = min(max(b, a), len(stream))
-		var left []byte
-		for _, piece := range [][]byte{stream[:a], stream[a:b], stream[b:], nil} {
-			left = append(left, piece...)
-			got.Data, got.End = bytes.Clone(left), piece == nil
-			n, err := session.Decode(got)
-			if err != nil || n < 0 || n > len(left) {
-				t.Fatalf("%d of %d bytes taken, %v", n, len(left), err)
+		send := func(how normalize.Text, pieces ...[]byte) *normalize.Batch {
+			got, left := newChunk(""), []byte(nil)
+			got.Holds = true
+			got.Norm = normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1, Text: how})
+			session := Protocol{MaxMessage: most}.Open()
+			for _, piece := range append(pieces, nil) {
+				left = append(left, piece...)
+				got.Data, got.End = bytes.Clone(left), piece == nil
+				n, err := session.Decode(got)
+				if err != nil || n < 0 || n > len(left) {
+					t.Fatalf("%d of %d bytes taken, %v", n, len(left), err)
+				}
+				if left = left[n:]; how.Apart && len(left) > (Protocol{}).MaxFrame(most, 0) || got.End && len(left) > 0 {
+					t.Fatalf("%d bytes are left, which no frame has", len(left))
+				}
 			}
-			if left = left[n:]; len(left) > (Protocol{}).MaxFrame(most, 0) {
-				t.Fatalf("%d bytes are left, which no frame has", len(left))
-			}
+			return got.Batch
 		}
-		if string(got.Batch.Lines) != string(want.Batch.Lines) || got.Batch.Records != want.Batch.Records || got.Batch.RejectedTotal != want.Batch.RejectedTotal+tooLong || len(left) > 0 {
-			t.Fatalf("%q cut at %d and %d: %d rejected, %d bytes left\n%s\nwant %d rejected\n%s", stream, a, b, got.Batch.RejectedTotal, len(left), got.Batch.Lines, want.Batch.RejectedTotal+tooLong, want.Batch.Lines)
+		got := send(normalize.Text{Apart: true}, stream[:a], stream[a:b], stream[b:])
+		if string(got.Lines) != string(want.Batch.Lines) || got.Records != want.Batch.Records || got.RejectedTotal != want.Batch.RejectedTotal+tooLong {
+			t.Fatalf("%q cut at %d and %d: %d rejected\n%s\nwant %d rejected\n%s", stream, a, b, got.RejectedTotal, got.Lines, want.Batch.RejectedTotal+tooLong, want.Batch.Lines)
+		}
+		whole, parts := send(normalize.Text{}, stream), send(normalize.Text{}, stream[:a], stream[a:b], stream[b:])
+		if string(whole.Lines) != string(parts.Lines) || whole.RejectedTotal != parts.RejectedTotal {
+			t.Fatalf("%q cut at %d and %d, joined: %d rejected\n%s\nwhole: %d rejected\n%s", stream, a, b, parts.RejectedTotal, parts.Lines, whole.RejectedTotal, whole.Lines)
 		}
 	})
 }
