@@ -6,9 +6,6 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/rollway/rollway/collector/admission"
 )
 
@@ -21,7 +18,7 @@ type arriving struct {
 
 	coding coding
 	out    io.Reader // what Read reads; nil: it has not begun
-	close  func()    // nil: nothing has to be closed
+	done   func()    // closes out; nil: nothing has to be closed
 	taken  int64     // bytes of the budget for unpacking
 
 	sent, unpacked int64
@@ -87,29 +84,11 @@ func (a *arriving) begin() error {
 		a.taken = 0
 		return failed{a.s.r.busy()}
 	}
-	return a.unpack(w)
-}
-
-// unpack sets out.
-func (a *arriving) unpack(w *workspace) error {
-	switch a.coding {
-	case asSent:
-		a.out = w.peek
-	case inBrotli:
-		a.out = brotli.NewReader(w.peek)
-	case inZstd:
-		z, err := zstd.NewReader(w.peek, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
-			return a.invalid(err)
-		}
-		a.out, a.close = z, z.Close
-	default:
-		out, err := w.stream(a.coding, w.peek)
-		if err != nil {
-			return a.invalid(err)
-		}
-		a.out = out
+	out, done, err := w.reader(c, w.peek)
+	if err != nil {
+		return a.invalid(err)
 	}
+	a.out, a.done = out, done
 	return nil
 }
 
@@ -133,8 +112,8 @@ func (a *arriving) took() int64 {
 
 // end gives back what reading has taken.
 func (a *arriving) end() {
-	if a.close != nil {
-		a.close()
+	if a.done != nil {
+		a.done()
 	}
 	if a.taken > 0 {
 		a.s.r.opts.Admission.ReleasePart(admission.Streams, a.s.space.principal, a.taken)

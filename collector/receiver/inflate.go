@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/rollway/rollway/collector/pool"
 )
 
@@ -39,11 +37,13 @@ func (u *Inflater) Unpack(c *Chunk, how, packed []byte, most int) ([]byte, error
 	if len(packed) == 0 {
 		return nil, nil
 	}
-	src, done, err := u.open(c, how, packed)
+	src, done, err := u.begin(c, how, packed)
 	if err != nil {
 		return nil, fmt.Errorf("not %.20q: %w", how, err)
 	}
-	defer done()
+	if done != nil {
+		defer done()
+	}
 	out := u.out[:0]
 	defer func() {
 		if u.out = out[:0]; cap(out) > KeptInflated {
@@ -78,30 +78,24 @@ func (u *Inflater) Unpack(c *Chunk, how, packed []byte, most int) ([]byte, error
 // Overwrite is called when what Unpack has returned is read; see package pool.
 func (u *Inflater) Overwrite() { pool.Overwrite(u.out) }
 
-// open returns what unpacks packed; done is to be called in the end.
-func (u *Inflater) open(c *Chunk, how, packed []byte) (src io.Reader, done func(), err error) {
-	u.src.Reset(packed)
+// begin is reader for packed.
+func (u *Inflater) begin(c *Chunk, how, packed []byte) (src io.Reader, done func(), err error) {
 	coding := inGzip
 	switch string(how) {
 	case "gzip":
 	case "zlib":
 		coding = inZlib
 	case "zstd":
-		if !c.Acquire(maxWindow + zstdScratch) {
+		if coding = inZstd; !c.Acquire(maxWindow + zstdScratch) {
 			return nil, nil, ErrInflateMemory
 		}
-		z, err := zstd.NewReader(&u.src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
-			return nil, nil, err
-		}
-		return z, z.Close, nil
 	default:
 		return nil, nil, errors.New("known here are gzip and zstd")
 	}
 	if u.buffered == nil {
 		u.buffered = bufio.NewReader(nil)
 	}
+	u.src.Reset(packed)
 	u.buffered.Reset(&u.src)
-	src, err = u.stream(coding, u.buffered)
-	return src, func() {}, err
+	return u.reader(coding, u.buffered)
 }

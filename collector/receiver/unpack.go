@@ -48,8 +48,26 @@ func (u *unpackers) release() {
 	u.end = endReader{}
 }
 
-// stream returns the reader that unpacks from, of a coding that is unpacked as it
-// arrives.
+// reader returns what unpacks from as it arrives, and what closes it; nil: nothing has to be
+// closed.
+func (u *unpackers) reader(c coding, from *bufio.Reader) (src io.Reader, done func(), err error) {
+	switch c {
+	case asSent:
+		return from, nil, nil
+	case inBrotli:
+		return brotli.NewReader(from), nil, nil
+	case inZstd:
+		z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, nil, err
+		}
+		return z, z.Close, nil
+	}
+	src, err = u.stream(c, from)
+	return src, nil, err
+}
+
+// stream is reader for the codings whose readers are kept.
 func (u *unpackers) stream(c coding, from *bufio.Reader) (_ io.Reader, err error) {
 	switch c {
 	case inGzip:
