@@ -33,11 +33,6 @@ func (r Real) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	return &realFile{File: f}, nil
 }
 
-// OpenData opens a data file as Real{Owned: true} does.
-func OpenData(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	return Real{Owned: true}.openRegular(openFile, name, flag, perm)
-}
-
 // OthersMay returns what users who are neither the owner nor of the group of the file or
 // folder may do with it: "read", "write", "read and write" or "". Windows tells nothing.
 func OthersMay(name string) string {

@@ -20,18 +20,24 @@ var ErrAbsent = errors.New("it is not in the cache, and may not be fetched")
 // Dir returns the folder in the user's cache that has this name. If it is missing, and may is
 // set, the files are put there as by [Into].
 func Dir(name string, may bool, install func(part string) *exec.Cmd) (string, error) {
+	return cached(name, may, func(dir string) error { return Into(dir, install) })
+}
+
+// cached returns the path in the user's cache that has this name. If nothing is there, and may
+// is set, it calls put with the path.
+func cached(name string, may bool, put func(path string) error) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(cache, "rollway-test", name)
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
+	path := filepath.Join(cache, "rollway-test", name)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
 	}
 	if !may {
-		return "", fmt.Errorf("%s: %w", dir, ErrAbsent)
+		return "", fmt.Errorf("%s: %w", path, ErrAbsent)
 	}
-	return dir, Into(dir, install)
+	return path, put(path)
 }
 
 // Pip returns the command by which Python puts packages of PyPI into dir.

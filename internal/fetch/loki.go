@@ -20,18 +20,7 @@ const (
 // Loki returns the path of Grafana Loki in the user's cache. If it is not there and build is set, it is
 // built from its module, which takes minutes. It is under the AGPL: for tests and measurements alone.
 func Loki(build bool) (program string, err error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	program = filepath.Join(cache, "rollway-test", "loki-"+LokiVersion)
-	if _, err := os.Stat(program); err == nil {
-		return program, nil
-	}
-	if !build {
-		return "", fmt.Errorf("%s: %w", program, ErrAbsent)
-	}
-	return program, buildLoki(program)
+	return cached("loki-"+LokiVersion, build, buildLoki)
 }
 
 // buildLoki builds Loki with the versions that its own module names, which are
