@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/klauspost/compress/huff0"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/rollway/rollway/internal/jsonline"
@@ -69,6 +70,7 @@ type Block struct {
 	memory  []int64 // of integers, what is left
 	most    []int64 // all of it
 	has     []uint8 // see having
+	huffman *huff0.Scratch
 	bad     bool
 
 	known     map[string]*knownShape

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/klauspost/compress/huff0"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -33,6 +34,7 @@ type Encoder struct {
 	Text, Value func([]byte)
 
 	zstd     *zstd.Encoder
+	huffman  huff0.Scratch
 	lines    []byte
 	splitter splitter
 	shapes   Set
@@ -63,7 +65,7 @@ func NewEncoder() (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Encoder{zstd: enc, paths: make(map[string]int)}, nil
+	return &Encoder{zstd: enc, huffman: huff0.Scratch{Reuse: huff0.ReusePolicyNone}, paths: make(map[string]int)}, nil
 }
 
 // Append appends a block with the lines, each ended by '\n', to dst.
@@ -263,12 +265,12 @@ func appendBytes(dst, b []byte) []byte {
 }
 
 // appendStream appends b to the head, or to the chunks and its lengths to the head.
-func (e *Encoder) appendStream(head, b []byte) []byte {
+func (e *Encoder) appendStream(head, b []byte, pack func([]byte) []byte) []byte {
 	e.streams += len(b)
 	if len(b) <= inline {
 		return append(binary.AppendUvarint(head, uint64(len(b))<<1), b...)
 	}
-	packed := e.pack(b)
+	packed := pack(b)
 	e.chunks = append(e.chunks, packed...)
 	return binary.AppendUvarint(binary.AppendUvarint(head, uint64(len(b))<<1|1), uint64(len(packed)))
 }

@@ -46,7 +46,7 @@ func (e *Encoder) appendColumn(head []byte, values []span, text []byte, whole bo
 		return e.appendDictionary(head)
 	}
 	if e.readHex(values, text, len(first)) {
-		return e.appendStream(append(head, formHex, byte(len(first))), e.joined)
+		return e.appendStream(append(head, formHex, byte(len(first))), e.joined, e.pack)
 	}
 	if whole && len(values) >= minRows && first[0] == '"' {
 		if out, ok := e.appendTexts(head, values, text); ok {
@@ -76,7 +76,7 @@ func (e *Encoder) appendStrings(head []byte, values []span, text []byte) []byte 
 	for _, v := range values {
 		e.joined = append(e.joined, text[v.start:v.end]...)
 	}
-	return e.appendStream(head, e.joined)
+	return e.appendStream(head, e.joined, e.pack)
 }
 
 // readDistinct fills distinct, and ints with the index of each value; false: too many differ.
@@ -343,7 +343,7 @@ func (e *Encoder) appendInts(head []byte, ints []int64) []byte {
 		for i, v := range ints {
 			plane[i] = byte(uint64(v-least) >> (8 * w))
 		}
-		head = e.appendStream(head, plane)
+		head = e.appendStream(head, plane, e.packIntegers)
 	}
 	e.joined = plane
 	return head

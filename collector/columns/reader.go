@@ -74,13 +74,18 @@ func (r *reader) stream() []byte {
 	if r.b.used == len(r.b.streams) {
 		r.b.streams = append(r.b.streams, nil)
 	}
-	out, err := appendStored(r.b.streams[r.b.used][:0], packed, size)
+	out, ok := r.b.streams[r.b.used], false
+	if stored != size {
+		out, ok = r.b.literals(out, packed, size)
+	}
+	if !ok {
+		var err error
+		if out, err = appendStored(out[:0], packed, size); err != nil {
+			r.fail()
+		}
+	}
 	r.b.streams[r.b.used] = out
 	r.b.used++
-	if err != nil {
-		r.fail()
-		return nil
-	}
 	return out
 }
 

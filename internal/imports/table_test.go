@@ -126,6 +126,7 @@ var table = []edge{
 	{"collector/columns", "internal/jsonwalk", "the end of a value"},
 	{"collector/columns", "internal/recordlog", "the greatest length of a frame"},
 	{"collector/columns", "internal/times", "times of lines"},
+	{"collector/columns", "github.com/klauspost/compress/huff0", "integers are packed without a search for matches"},
 	{"collector/columns", "github.com/klauspost/compress/zstd", "columns are packed"},
 	{"collector/backup", "collector/journal", "a restored journal is read line by line"},
 	{"collector/backup", "internal/disk", "folders are synced"},
