@@ -21,7 +21,7 @@ func TestPage(t *testing.T) {
 		walk func(t *testing.T, tab *uitest.Tab, at string)
 	}{
 		{"Search", walkSearch}, {"Event", walkEvent}, {"Range", walkRange}, {"Errors of an expression", walkMistake},
-		{"Completion", walkCompletion}, {"Rows first", walkFirst}, {"Stats", walkStats}, {"Patterns", walkPatterns}, {"Narrow", walkNarrow}, {"Axe", walkAxe},
+		{"Completion", walkCompletion}, {"Rows first", walkFirst}, {"Unseen", walkUnseen}, {"Stats", walkStats}, {"Patterns", walkPatterns}, {"Narrow", walkNarrow}, {"Axe", walkAxe},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -228,6 +228,36 @@ func walkFirst(t *testing.T, tab *uitest.Tab, _ string) {
 	if want := []string{"/api/query 40 before", "/api/query 300 after", "/api/hits  after", "/api/facets  after"}; !slices.Equal(slices.Sorted(slices.Values(asked[1:])), slices.Sorted(slices.Values(want[1:]))) || asked[0] != want[0] {
 		t.Errorf("the page asked %q, want %q", asked, want)
 	}
+}
+
+// hiding makes a page one that nobody sees until look is called, and counts what it asks.
+const hiding = `window.unseen = true; window.asks = 0
+Object.defineProperty(document, 'hidden', { get: () => unseen })
+window.look = (at) => { unseen = !at; document.dispatchEvent(new Event('visibilitychange')) }
+window.fetch = ((real) => (...asked) => { asks += asked[0].includes('/api/'); return real(...asked) })(window.fetch)
+window.setTimeout = ((real) => (f, ms) => real(f, ms === 2000 ? 1 : ms))(window.setTimeout)` // polls come soon
+
+// walkUnseen: a page that nobody sees asks nothing.
+func walkUnseen(t *testing.T, tab *uitest.Tab, at string) {
+	tab.Call("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": hiding}, nil)
+	tab.Reload()
+	tab.Until(`document.querySelector('#q') && performance.getEntriesByType('resource').some((r) => r.name.includes('/ui/session'))`)
+	var asks, later int
+	if tab.Still(`asks`, &asks); asks > 0 {
+		t.Errorf("a page that nobody has seen asks %d times", asks)
+	}
+	tab.Eval(`look(true)`, nil)
+	tab.Until(`document.querySelectorAll('.row').length > 20 && !document.querySelector('.facets.loading, .histogram.loading')`)
+	tab.Eval(`void (asks = 0)`, nil)
+	tab.Key("p")
+	tab.Until(`asks > 3`)
+	tab.Eval(`look(false)`, nil)
+	tab.Still(`asks`, &asks)
+	if tab.Still(`asks`, &later); later != asks {
+		t.Errorf("a page that nobody sees any more asks %d times", later-asks)
+	}
+	tab.Eval(`look(true)`, nil)
+	tab.Until(fmt.Sprintf(`asks > %d`, later))
 }
 
 func walkStats(t *testing.T, tab *uitest.Tab, at string) {

@@ -1,7 +1,7 @@
 // The frame around the views: navigation, the expression, the range of time, keys, login.
 
 import { html, render, useState, useRef, useEffect, useMemo, useErrorBoundary } from './lib/html.js'
-import { ApiError, ask, getJSON, refused } from './lib/api.js'
+import { ApiError, ask, getJSON, refused, seen } from './lib/api.js'
 import { splitPipes } from './lib/expr.js'
 import { QueryBar } from './lib/querybar.js'
 import { RangePicker } from './lib/rangepicker.js'
@@ -10,9 +10,6 @@ import { forget } from './lib/suggest.js'
 import { copy, Icon, IconButton, keep, letters, messageOf, recall, toast, useKeys, useTheme } from './lib/ui.js'
 import { formatPlace, keptState, parsePlace } from './lib/url.js'
 import { views } from './views/index.js'
-
-/** @typedef {import('./types.js').Place} Place */
-/** @typedef {import('./types.js').Session} Session */
 
 const first = views[0]?.id ?? ''
 
@@ -28,6 +25,7 @@ function useKept(name, initial) {
 function App() {
   const [place, setPlace] = useState(() => parsePlace(location.hash, first))
   const [run, setRun] = useState(0)
+  const [shown, setShown] = useState(!document.hidden)
   const [error, setError] = useState(/** @type {unknown} */ (null))
   const [session, setSession] = useState(/** @type {Session} */ ({ authenticated: true }))
   const [login, setLogin] = useState(false)
@@ -46,6 +44,7 @@ function App() {
     setPlace(next)
   }
   useEffect(() => {
+    seen().then(() => setShown(true)) // a view asks nothing, and no range begins, before that
     const moved = () => setPlace(parsePlace(location.hash, first))
     addEventListener('popstate', moved)
     refused.listener = () => setLogin(true)
@@ -58,7 +57,7 @@ function App() {
 
   const view = views.find((v) => v.id === place.view) ?? views[0]
   const { filter } = splitPipes(place.q)
-  const range = useMemo(() => resolve(place.since, place.until, Date.now()), [place.since, place.until, run])
+  const range = useMemo(() => resolve(place.since, place.until, Date.now()), [place.since, place.until, run, shown])
   useEffect(() => setError(null), [place.q, place.view, range])
   useEffect(() => {
     document.title = [place.q, view?.title, 'Rollway'].filter(Boolean).join(' · ')
@@ -76,7 +75,7 @@ function App() {
     current.current = next
     move(next, replace)
   }
-  const show = (/** @type {import('./types.js').View} */ v) => move({ ...place, view: v.id, q: v.query === 'pipes' ? place.q : filter, state: {} })
+  const show = (/** @type {View} */ v) => move({ ...place, view: v.id, q: v.query === 'pipes' ? place.q : filter, state: {} })
   const keys = Object.fromEntries(views.map((v) => [v.key, () => show(v)]))
   useKeys({ ...keys, '/': () => /** @type {HTMLTextAreaElement | null} */ (document.getElementById('q'))?.focus(), '?': () => setHelp(true), r: () => setRun((n) => n + 1) })
   if (!view) return null
@@ -109,8 +108,8 @@ function App() {
     </div>`}
     <main id="main" tabindex="-1" class=${'view-' + view.id}>
       <h1 class="unseen">${view.title}</h1>
-      <${Guarded} key=${view.id}><${view.Component} q=${place.q} filter=${filter} range=${range} state=${place.state} setState=${setState} go=${go} run=${run}
-        onError=${(/** @type {unknown} */ err) => err instanceof ApiError && err.column > 0 && setError(err)} utc=${zone === 'utc'} session=${session} /><//>
+      ${shown && html`<${Guarded} key=${view.id}><${view.Component} q=${place.q} filter=${filter} range=${range} state=${place.state} setState=${setState} go=${go} run=${run}
+        onError=${(/** @type {unknown} */ err) => err instanceof ApiError && err.column > 0 && setError(err)} utc=${zone === 'utc'} session=${session} /><//>`}
     </main>
     ${help && html`<${Help} close=${() => setHelp(false)} typed=${typed} setTyped=${setTyped} />`}
     ${login && html`<${Login} done=${() => whoAmI().then((s) => { if (s.user !== session.user) forget(); setSession(s); setLogin(false); setRun((n) => n + 1) })} />`}
@@ -145,11 +144,12 @@ function Guarded({ children }) {
   return failed ? html`<div class="notice bad" role="alert">The page has failed here: ${messageOf(failed)} <button type="button" class="quiet" onClick=${again}>Try again</button></div>` : children
 }
 
+/** Opens a dialog. @param {HTMLDialogElement | null} dialog */
+const modal = (dialog) => dialog?.showModal()
+
 /** @param {{done: () => void}} props */
 function Login({ done }) {
   const [failed, setFailed] = useState('')
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null))
-  useEffect(() => dialog.current?.showModal(), [])
   const submit = async (/** @type {any} */ e) => {
     e.preventDefault()
     try {
@@ -159,7 +159,7 @@ function Login({ done }) {
       setFailed(messageOf(err))
     }
   }
-  return html`<dialog class="login" ref=${dialog} aria-labelledby="login-title" onCancel=${(/** @type {Event} */ e) => e.preventDefault()}><form onSubmit=${submit}>
+  return html`<dialog class="login" ref=${modal} aria-labelledby="login-title" onCancel=${(/** @type {Event} */ e) => e.preventDefault()}><form onSubmit=${submit}>
     <h2 id="login-title">Log in</h2>
     <p class="dim">This collector has tokens. Use one that may read.</p>
     <label>Token <input type="password" name="token" autocomplete="current-password" required autofocus /></label>
@@ -169,14 +169,12 @@ function Login({ done }) {
 
 /** @param {{close: () => void, typed: string, setTyped: (value: string) => void}} props */
 function Help({ close, typed, setTyped }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null))
-  useEffect(() => dialog.current?.showModal(), [])
   /** @type {[string, string][]} */
   const list = [['/', 'write the expression'], ['Enter', 'run it; in the list: open the line'], ['j k  ↓ ↑', 'next and previous line'], ['PgDn PgUp', 'twenty lines'],
     ['Esc', 'close, back to the list'], ['z', 'wrap long lines'], ['Space', 'Live: pause and go on'], ['G', 'Live: to the newest'], ['r', 'ask again'],
     ...views.map((v) => /** @type {[string, string]} */ ([v.key, v.title])), ['?', 'these keys']]
   const terms = [['charge', 'lines that contain it'], ['level>=error', 'as severe or more'], ['service=shop -debug', 'a field; not the text'], ['http.status in 500..599', 'a range'], ['msg~i"time out"', 'contains, either case'], ['a=1 or (b=2 c=3)', 'or, and, parentheses'], ['… | top 10 service', 'pipes make tables']]
-  return html`<dialog class="help" ref=${dialog} onClose=${close} aria-labelledby="help-title" onClick=${(/** @type {Event} */ e) => e.target === dialog.current && close()}>
+  return html`<dialog class="help" ref=${modal} onClose=${close} aria-labelledby="help-title" onClick=${(/** @type {Event} */ e) => e.target === e.currentTarget && close()}>
     <div class="help-box"><header><h2 id="help-title">Keys and expressions</h2><span class="grow"></span><${IconButton} icon="close" label="Close" onClick=${close} /></header>
     <div class="help-lists"><dl>${list.map(([key, what]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${what}</dd></div>`)}</dl>
     <dl>${terms.map(([key, what]) => html`<div key=${key}><dt><code>${key}</code></dt><dd>${what}</dd></div>`)}</dl></div>

@@ -1,13 +1,13 @@
-// The types that modules of the page share.
+// The types that modules of the page share, which are known everywhere.
 
 /** What a component returns. */
-export type VNode = any
+type VNode = any
 
 /** A value of JSON; integers that a number cannot hold are of class Big in lib/line.js. */
-export type Value = any
+type Value = any
 
 /** The part of time that the page shows. */
-export interface Range {
+interface TimeRange {
   since: string // as in the URL: 1h, an RFC 3339 time, or empty
   until: string
   from: number | null // milliseconds; null: from the first line
@@ -16,7 +16,7 @@ export interface Range {
 }
 
 /** Where the page is: all of it is in the URL. */
-export interface Place {
+interface Place {
   view: string
   q: string
   since: string
@@ -25,10 +25,10 @@ export interface Place {
 }
 
 /** The parameters of each view's Component. */
-export interface ViewProps {
+interface ViewProps {
   q: string // the whole expression
   filter: string // without its pipes
-  range: Range
+  range: TimeRange
   state: Record<string, string>
   setState: (patch: Record<string, string>, replace?: boolean) => void
   go: (to: Partial<Place>) => void // unnamed parts stay, of state what keptState of lib/url.js has
@@ -38,7 +38,7 @@ export interface ViewProps {
   session: Session
 }
 
-export interface View {
+interface View {
   id: string
   title: string
   key: string // the key that leads here
@@ -47,17 +47,15 @@ export interface View {
   Component: (props: ViewProps) => VNode
 }
 
-export interface Session {
+interface Session {
   authenticated: boolean
   user?: string
   rights?: string[]
-  tenant?: string
   tokens?: boolean
-  version?: string
 }
 
 /** A stored line. */
-export interface Line {
+interface Line {
   raw: string
   offset: number // -1 if unknown
   object: Record<string, Value>
@@ -69,27 +67,28 @@ export interface Line {
   flat?: [string, Value][] // made by fieldsOf
 }
 
-export interface Facet {
+interface Facet {
   field: string
   values: { value: Value; count: number }[]
   more?: number
 }
 
-export interface Hits {
-  from: string
-  until: string
-  step_seconds: number
-  values: Value[]
-  buckets: { time: string; count: number; counts: number[] }[]
+/** What answers with figures have in common. */
+interface Figures {
   matched: number
   progress?: { searched: number; total: number }
   estimates?: Record<string, string>
 }
 
-export interface Table {
+interface Hits extends Figures {
+  from: string
+  until: string
+  step_seconds: number
+  values: Value[]
+  buckets: { time: string; count: number; counts: number[] }[]
+}
+
+interface Table extends Figures {
   columns: string[]
   rows: Value[][]
-  matched: number
-  progress?: { searched: number; total: number }
-  estimates?: Record<string, string>
 }

@@ -25,6 +25,11 @@ export const halted = new Error('The search was stopped.')
 /** Called when the collector wants to know who asks. */
 export const refused = { listener: () => {} }
 
+/** Waits until somebody sees the page: until then it asks nothing. */
+export async function seen() {
+  while (globalThis.document?.hidden) await new Promise((go) => document.addEventListener('visibilitychange', go, { once: true }))
+}
+
 /**
  * The URL of an endpoint. It is relative, so that a proxy may serve the collector under a path.
  * @param {string} path @param {Params} [params]
@@ -171,5 +176,5 @@ export async function lines(path, params, options) {
   return response.headers
 }
 
-/** The rows of figures as objects. @param {import('../types.js').Table | null} table @returns {Record<string, any>[]} */
+/** The rows of figures as objects. @param {Table | null} table @returns {Record<string, any>[]} */
 export const objects = (table) => table ? table.rows.map((row) => Object.fromEntries(table.columns.map((name, i) => [name, row[i]]))) : []

@@ -1,11 +1,10 @@
 // Charts, drawn by uPlot.
 
-import { html, useState, useRef, useEffect, useLayoutEffect } from './html.js'
+import { html, useMemo, useState, useRef, useEffect, useLayoutEffect } from './html.js'
 import { color, Progress, useTheme } from './ui.js'
 import { count, severities, severityOf, short } from './line.js'
 import { shortStamp, stamp } from './time.js'
 
-/** @typedef {import('../types.js').Hits} Hits */
 /** @typedef {{name: string, color: string, values: (number | null)[]}} Series */
 
 /** @type {() => any} */
@@ -168,12 +167,10 @@ function tick(t, step, day, utc) {
  */
 export function Histogram({ hits, utc, part, loading, onZoom, onOut }) {
   const theme = useTheme()
-  const cache = useRef(/** @type {{key: unknown, theme: number, times: number[], series: Series[]}} */ ({ key: null, theme: -1, times: [], series: [] }))
-  if (cache.current.key !== hits || cache.current.theme !== theme) {
-    const { times, levels } = hits && hits.buckets.length ? byLevel(hits) : { times: [], levels: [] }
-    cache.current = { key: hits, theme, times, series: levels.map(({ severity, values }) => ({ name: severity === 'none' ? 'no level' : severity, color: color('bar-' + severity), values })) }
-  }
-  const { times, series } = cache.current
+  const { times, series } = useMemo(() => {
+    const { times, levels } = hits?.buckets.length ? byLevel(hits) : { times: [], levels: [] }
+    return { times, series: levels.map(({ severity, values }) => ({ name: severity === 'none' ? 'no level' : severity, color: color('bar-' + severity), values })) }
+  }, [hits, theme])
   const from = Date.parse(hits?.from ?? ''), until = Date.parse(hits?.until ?? '')
   const label = hits ? `${count(hits.matched)} lines from ${shortStamp(from, utc)} to ${shortStamp(until, utc)}: `
     + series.map((s) => `${s.name} ${count(s.values.reduce((/** @type {number} */ a, b) => a + (b ?? 0), 0))}`).join(', ') : 'Histogram'

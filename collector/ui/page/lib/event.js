@@ -10,9 +10,7 @@ import { ago, iso, lasting, stamp } from './time.js'
 import { Choice, copy, Failure, Icon, IconButton, useAsked } from './ui.js'
 import { keptState } from './url.js'
 
-/** @typedef {import('../types.js').Line} Line */
-
-/** @typedef {import('../types.js').ViewProps & {line: Line, onOpen: (line: Line) => void, onClose: () => void}} EventProps onOpen is of another line */
+/** @typedef {ViewProps & {line: Line, onOpen: (line: Line) => void, onClose: () => void}} EventProps onOpen is of another line */
 
 /** @param {EventProps} props */
 export function EventPanel(props) {
@@ -152,12 +150,8 @@ function Lines({ lines, current, utc, loading, onOpen, since }) {
 /** @param {{line: Line}} props */
 function Raw({ line }) {
   const [pretty, setPretty] = useState(false)
-  const [all, setAll] = useState(false)
-  const shown = pretty ? JSON.stringify(line.object, null, 2) : line.raw
-  const most = 64 * 1024
   return html`<div class="row-tools"><${Choice} label="Form" value=${pretty ? 'pretty' : 'stored'} onChange=${(/** @type {string} */ v) => setPretty(v === 'pretty')}
       options=${[['stored', 'As stored'], ['pretty', 'Indented']]} />
       <span class="dim">${size(new Blob([line.raw]).size)}${line.offset >= 0 ? ', offset ' + line.offset : ''}</span></div>
-    <pre class="raw" tabindex="0" aria-label="The line as JSON"><bdi>${all ? visible(shown) : head(shown, most)}</bdi></pre>
-    ${!all && shown.length > most && html`<button type="button" onClick=${() => setAll(true)}>Show all ${size(shown.length)}</button>`}`
+    <pre class="raw" tabindex="0" aria-label="The line as JSON"><${Long} value=${pretty ? JSON.stringify(line.object, null, 2) : line.raw} most=${64 * 1024} /></pre>`
 }

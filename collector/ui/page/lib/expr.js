@@ -38,15 +38,13 @@ export function splitPipes(q) {
   return pipe ? { filter: q.slice(0, pipe.start).trim(), pipes: q.slice(pipe.start).trim() } : { filter: q.trim(), pipes: '' }
 }
 
-/** The name of a field as an expression has it. @param {string} name */
-export function nameOf(name) {
-  return /^[\p{L}_][\p{L}\p{N}_.\-/@:]*$/u.test(name) && !keywords.test(name) ? name : JSON.stringify(name)
-}
+/** The name of a field, or a text, as an expression has it. @param {string} text */
+export const nameOf = (text) => /^[\p{L}_][\p{L}\p{N}_.\-/@:]*$/u.test(text) && !keywords.test(text) ? text : quote(text)
 
 /** A value as an expression has it. @param {any} value */
 export function valueOf(value) {
-  if (typeof value !== 'string') return typeof value === 'object' && value !== null && !(value instanceof Big) ? JSON.stringify(JSON.stringify(value)) : String(value)
-  return /^[\p{L}_][\p{L}\p{N}_.\-/@:]*$/u.test(value) && !keywords.test(value) ? value : quote(value)
+  if (typeof value === 'string') return nameOf(value)
+  return typeof value === 'object' && value !== null && !(value instanceof Big) ? quote(JSON.stringify(value)) : String(value)
 }
 
 /** A text in quotes, with the escapes of expressions. @param {string} text */

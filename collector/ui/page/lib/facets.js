@@ -5,12 +5,9 @@ import { hasTerm, term, toggleValue } from './expr.js'
 import { count, fieldsOf, head, levelName, severityOf, short, text } from './line.js'
 import { Icon, IconButton, messageOf, Progress, useFigures } from './ui.js'
 
-/** @typedef {import('../types.js').Line} Line */
-/** @typedef {import('../types.js').Facet} Facet */
-
 const always = ['level', 'service'], never = new Set(['time', 'msg', 'trace_id', 'span_id', 'error.stack', 'error.message', 'error.fingerprint', 'level', 'service'])
 const most = 12 // facets without asking
-const looked = 300 // lines that tell what fields there are
+export const looked = 300 // lines that tell what fields there are
 
 /**
  * The fields of lines, by how many lines have them, and how many values they have there.
@@ -40,7 +37,7 @@ export function worthwhile(fields) {
 /**
  * @param {object} props
  * @param {Line[]} props.lines the newest lines, which tell what fields there are
- * @param {string} props.q @param {string} props.filter @param {import('../types.js').Range} props.range
+ * @param {string} props.q @param {string} props.filter @param {TimeRange} props.range
  * @param {string[]} props.chosen fields that the reader has chosen
  * @param {string[]} props.columns
  * @param {(q: string) => void} props.setQ @param {(fields: string[]) => void} props.setChosen

@@ -1,7 +1,5 @@
 // Stored lines: parsed, taken apart and made fit to be shown.
 
-/** @typedef {import('../types.js').Line} Line */
-
 /** An integer that a number of JavaScript cannot hold, as it is written. */
 export class Big {
   /** @param {string} text */
@@ -141,8 +139,10 @@ export function size(n) {
   return unit ? `${n.toFixed(1)} ${unit}` : `${n} B`
 }
 
+const thousands = new Intl.NumberFormat('en-US') // to make one takes long
+
 /** A count for people. @param {number} n */
-export const count = (n) => n.toLocaleString('en-US')
+export const count = (n) => thousands.format(n)
 
 /** A count with three digits: 1.2 M. @param {number} n */
 export function short(n) {

@@ -7,7 +7,7 @@ import { count, head, levelName, severityOf } from './line.js'
 import { ago, iso } from './time.js'
 import { Choice, Failure, Icon, IconButton, Progress, useFigures } from './ui.js'
 
-/** @param {import('../types.js').ViewProps & {tabs: import('../types.js').VNode}} props */
+/** @param {ViewProps & {tabs: VNode}} props */
 export function Patterns({ tabs, q, filter, range, state, setState, go, onError }) {
   const onlyNew = state.new === '1'
   const [limit, setLimit] = useState(50)

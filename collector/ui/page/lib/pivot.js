@@ -2,8 +2,6 @@
 
 import { text } from './line.js'
 
-/** @typedef {import('../types.js').Table} Table */
-
 export const most = 12 // series of a chart
 
 /** Which columns are what: the time, figures, and what groups. @param {Table} table */

@@ -8,7 +8,7 @@ import { quit, recentExpressions, rememberExpression, suggestions } from './sugg
 /** @typedef {import('./suggest.js').Suggestion} Suggestion */
 
 /**
- * @param {{q: string, range: import('../types.js').Range, error: unknown, placeholder: string, onRun: (q: string) => void}} props
+ * @param {{q: string, range: TimeRange, error: unknown, placeholder: string, onRun: (q: string) => void}} props
  */
 export function QueryBar({ q, range, error, placeholder, onRun }) {
   const [draft, setDraft] = useState(q)
@@ -66,9 +66,8 @@ export function QueryBar({ q, range, error, placeholder, onRun }) {
     } else if (event.key === 'Enter' && !event.shiftKey) {
       run()
     } else if (list.length && (event.key === 'ArrowDown' || event.key === 'ArrowUp')) {
-      setChosen((chosen + (event.key === 'ArrowDown' ? 1 : -1) + list.length + 1) % (list.length + 1))
-      if (chosen + 1 === list.length && event.key === 'ArrowDown') setChosen(-1)
-      if (chosen === -1 && event.key === 'ArrowUp') setChosen(list.length - 1)
+      const places = list.length + 1 // one is none of the list
+      setChosen((chosen + 1 + (event.key === 'ArrowDown' ? 1 : -1) + places) % places - 1)
     } else {
       return
     }

@@ -4,7 +4,7 @@ import { html, useState, useRef, useEffect } from './html.js'
 import { Icon, IconButton } from './ui.js'
 import { duration, fromInput, iso, presets, rangeLabel, toInput } from './time.js'
 
-/** @param {{range: import('../types.js').Range, utc: boolean, onChange: (since: string, until: string) => void}} props */
+/** @param {{range: TimeRange, utc: boolean, onChange: (since: string, until: string) => void}} props */
 export function RangePicker({ range, utc, onChange }) {
   const [open, setOpen] = useState(false)
   const box = useRef(/** @type {HTMLElement | null} */ (null))
@@ -32,18 +32,18 @@ export function RangePicker({ range, utc, onChange }) {
   </div>`
 }
 
-/** @param {import('../types.js').Range} range @param {(since: string, until: string) => void} set */
+/** @param {TimeRange} range @param {(since: string, until: string) => void} set */
 function zoomOut({ from, to }, set) {
   if (from === null) return
   const half = Math.max(1000, (to - from) / 2)
   set(iso(from - half), to + half >= Date.now() ? '' : iso(to + half))
 }
 
-/** What a chart over time does when its reader drags, and clicks twice. @param {Pick<import('../types.js').ViewProps, 'range' | 'go' | 'state'>} props */
+/** What a chart over time does when its reader drags, and clicks twice. @param {Pick<ViewProps, 'range' | 'go' | 'state'>} props */
 export const zooms = ({ range, go, state }) => ({ onZoom: (/** @type {number} */ from, /** @type {number} */ to) => go({ since: iso(from), until: iso(to), state }),
   onOut: () => zoomOut(range, (since, until) => go({ since, until, state })) })
 
-/** @param {{range: import('../types.js').Range, utc: boolean, set: (since: string, until: string) => void}} props */
+/** @param {{range: TimeRange, utc: boolean, set: (since: string, until: string) => void}} props */
 function Popup({ range, utc, set }) {
   const now = Date.now()
   const [length, setLength] = useState(Number.isNaN(duration(range.since)) ? '' : range.since)

@@ -4,7 +4,7 @@ import { html } from './html.js'
 import { details, fieldOf, head, levelName, text } from './line.js'
 import { stamp } from './time.js'
 
-/** How rows look, which the URL has. @param {Pick<import('../types.js').ViewProps, 'state' | 'setState'>} props */
+/** How rows look, which the URL has. @param {Pick<ViewProps, 'state' | 'setState'>} props */
 export function look({ state, setState }) {
   const columns = state.cols === undefined ? ['service'] : state.cols.split(',').filter((name) => name && name !== '-')
   const wrap = state.wrap === '1', toggleWrap = () => setState({ wrap: wrap ? '' : '1' }, true)
@@ -17,18 +17,19 @@ const clipped = 1000, wrapped = 4000 // characters of a message in a row
 
 /**
  * @param {object} props
- * @param {import('../types.js').Line} props.line @param {number} props.index
+ * @param {Line} props.line @param {number} props.index @param {number} props.slot
  * @param {string[]} props.columns @param {boolean} props.wrap @param {boolean} props.utc
  * @param {boolean} props.selected @param {boolean} props.open @param {(i: number) => void} props.onOpen
  * @param {boolean} [props.date] whether the day is shown too
  */
-export function Row({ line, index, columns, wrap, utc, selected, open, onOpen, date = true }) {
+export function Row({ line, index, slot, columns, wrap, utc, selected, open, onOpen, date = true }) {
   const shown = new Set(columns)
   const when = stamp(line.ms, utc)
   const most = wrap ? wrapped : clipped
   const message = wrap ? head(line.msg, most) : head(line.msg.slice(0, most + 1).replace(/\s*\n\s*/g, ' ⏎ '), most)
-  const shownDetails = details(line, shown, wrap ? 400 : Math.min(400, innerWidth / 6 - message.length)) // a character has 7 pixels
-  return html`<div key=${line.offset} id=${'row-' + index} role="option" aria-selected=${open}
+  const room = Math.max(30, (innerWidth - 240 - 100 * columns.length) / 6.5) // characters of 7 pixels: more would be laid out where nobody sees it
+  const shownDetails = details(line, shown, wrap ? 400 : Math.min(400, room - message.length))
+  return html`<div key=${slot} id=${'row-' + index} role="option" aria-selected=${open}
       class=${`row sev-${line.severity}${selected ? ' selected' : ''}${open ? ' open' : ''}${wrap ? ' wrap' : ''}`} onClick=${() => onOpen(index)}>
     <span class="row-time">${date && html`<span class="row-date">${when.slice(when.startsWith(thisYear) ? 5 : 0, 10)} </span>`}${when.slice(11)}</span>
     <span class="row-level">${levelName(line.level)}</span>

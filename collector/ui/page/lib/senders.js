@@ -11,7 +11,7 @@ import { Choice, Failure, toast, useAsked } from './ui.js'
 
 const mostRows = 300
 
-/** @param {import('../types.js').ViewProps} props */
+/** @param {ViewProps} props */
 export function Clients({ state, setState, run, utc }) {
   const found = useAsked((signal) => getJSON('/api/clients', {}, { signal }), [run])
   const which = state.who || 'senders', now = Date.now()
@@ -38,7 +38,7 @@ function sent(l) {
   return l.event ?? (l.base64 ? `base64: ${l.base64}` : '')
 }
 
-/** @param {import('../types.js').ViewProps} props */
+/** @param {ViewProps} props */
 export function DeadLetters({ session, run, utc, go }) {
   const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()))
   const [again, setAgain] = useState(0)

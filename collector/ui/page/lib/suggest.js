@@ -5,7 +5,6 @@ import { completion, nameOf, quote, splitPipes, unquote, valueOf } from './expr.
 import { count, severities, text } from './line.js'
 import { keep, recall } from './ui.js'
 
-/** @typedef {import('../types.js').Range} Range */
 /** @typedef {{text: string, note: string, start: number, end: number, again?: boolean}} Suggestion again: more may follow at once */
 
 const patience = 1500 // milliseconds of searching; what was found until then is offered
@@ -48,7 +47,7 @@ const pipes = [
 const ownFields = [['level', 'level>=error, for example'], ['service', ''], ['msg', 'msg~"text"'], ['logger', ''], ['trace_id', ''], ['error', 'error=* has one'], ['time', '']]
 
 /**
- * @param {string} q @param {number} caret @param {Range} range @param {string[]} recent expressions of before
+ * @param {string} q @param {number} caret @param {TimeRange} range @param {string[]} recent expressions of before
  * @returns {Promise<Suggestion[]>}
  */
 export async function suggestions(q, caret, range, recent) {
@@ -70,7 +69,7 @@ export async function suggestions(q, caret, range, recent) {
 }
 
 /**
- * @param {string} field @param {string} wanted @param {Range} range @param {{start: number, end: number}} at
+ * @param {string} field @param {string} wanted @param {TimeRange} range @param {{start: number, end: number}} at
  * @returns {Promise<Suggestion[]>}
  */
 async function values(field, wanted, range, at) {
@@ -78,7 +77,7 @@ async function values(field, wanted, range, at) {
   if (field === 'time' || !field || field.includes(',')) return []
   const q = wanted.length > 1 ? `${nameOf(field)}~i${quote(wanted)}` : nameOf(field) + '=*'
   const answer = await within('/api/facets', { ...range.params, field, q, limit: 50 })
-  /** @type {import('../types.js').Facet[]} */
+  /** @type {Facet[]} */
   const facets = answer?.facets ?? []
   return (facets[0]?.values ?? []).filter(({ value }) => value !== null && text(value).toLowerCase().includes(wanted) && text(value).length < 200)
     .slice(0, 12).map(({ value, count: n }) => ({ text: valueOf(value), note: count(n), ...at }))

@@ -1,9 +1,7 @@
 // Following lines as they arrive, at a pace that a browser can show.
 
-import { ApiError, events, lines } from './api.js'
+import { ApiError, events, lines, seen } from './api.js'
 import { count, parseLine, parseOffsetLine } from './line.js'
-
-/** @typedef {import('../types.js').Line} Line */
 
 const turn = 50, slowTurn = 150 // milliseconds between the batches that are shown; slowTurn while there are too many
 const pace = 500, burst = 2000 // lines that are shown, a second and at once; of more, some are
@@ -32,11 +30,6 @@ export function sample(list, n) {
 
 /** Whether a line has a text, in either case. @param {string} raw @param {string} wanted */
 const has = (raw, wanted) => raw.toLowerCase().includes(wanted.toLowerCase())
-
-/** Waits until somebody sees the page. */
-async function seen() {
-  while (globalThis.document?.hidden) await new Promise((go) => document.addEventListener('visibilitychange', go, { once: true }))
-}
 
 /** A tail of the lines that match, which connects again until it is closed. */
 export class Tail {

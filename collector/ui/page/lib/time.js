@@ -1,7 +1,5 @@
 // Times and ranges of time, for the API and for people.
 
-/** @typedef {import('../types.js').Range} Range */
-
 /** @type {[string, string][]} */
 export const presets = [
   ['5m', 'Last 5 minutes'], ['15m', 'Last 15 minutes'], ['1h', 'Last hour'], ['6h', 'Last 6 hours'],
@@ -31,11 +29,11 @@ export function instant(text, now) {
 /**
  * The range of a run. All of its requests have the same times.
  * @param {string} since @param {string} until @param {number} now
- * @returns {Range}
+ * @returns {TimeRange}
  */
 export function resolve(since, until, now) {
   const from = instant(since, now), to = instant(until, now)
-  /** @type {Range['params']} */
+  /** @type {TimeRange['params']} */
   const params = {}
   // What cannot be read here goes to the collector as it is, which says what is wrong.
   if (since && since !== 'all') params.since = from === null || /[^\dwdhms-]/.test(since) ? since : iso(from)
@@ -46,34 +44,15 @@ export function resolve(since, until, now) {
 /** @param {number} ms */
 export const iso = (ms) => new Date(ms).toISOString()
 
-/** @param {number} n @param {number} [width] */
-const pad = (n, width = 2) => String(n).padStart(width, '0')
-
-/** The parts of a time in the chosen zone. @param {number} ms @param {boolean} utc */
-function parts(ms, utc) {
-  const d = new Date(utc ? ms : ms - new Date(ms).getTimezoneOffset() * 6e4)
-  return { date: `${d.getUTCFullYear()}-${pad(d.getUTCMonth() + 1)}-${pad(d.getUTCDate())}`,
-    clock: `${pad(d.getUTCHours())}:${pad(d.getUTCMinutes())}:${pad(d.getUTCSeconds())}`, milli: pad(d.getUTCMilliseconds(), 3) }
-}
-
-/** 2026-05-28 12:40:00.250 @param {number} ms @param {boolean} utc */
-export function stamp(ms, utc) {
-  if (Number.isNaN(ms)) return '–'
-  const p = parts(ms, utc)
-  return `${p.date} ${p.clock}.${p.milli}`
-}
+/** 2026-05-28 12:40:00.250 in the chosen zone. @param {number} ms @param {boolean} utc */
+export const stamp = (ms, utc) =>
+  new Date(utc ? ms : ms - new Date(ms).getTimezoneOffset() * 6e4).toJSON()?.replace('T', ' ').slice(0, -1) ?? '–'
 
 /** 2026-05-28 12:40:00, or without seconds if they are zero. @param {number} ms @param {boolean} utc */
-export function shortStamp(ms, utc) {
-  const p = parts(ms, utc)
-  return `${p.date} ${p.clock.replace(/:00$/, '')}`
-}
+export const shortStamp = (ms, utc) => stamp(ms, utc).slice(0, 19).replace(/:00$/, '')
 
 /** A time as a field of kind datetime-local takes it. @param {number} ms @param {boolean} utc */
-export function toInput(ms, utc) {
-  const p = parts(ms, utc)
-  return `${p.date}T${p.clock}`
-}
+export const toInput = (ms, utc) => stamp(ms, utc).slice(0, 19).replace(' ', 'T')
 
 /** @param {string} text @param {boolean} utc */
 export function fromInput(text, utc) {
@@ -115,6 +94,6 @@ export function justAfter(time) {
   const found = /^(.*:\d\d)(?:\.(\d+))?Z$/.exec(time)
   if (!found) return time
   const nanos = Number((found[2] ?? '').padEnd(9, '0')) + 1
-  if (nanos < 1e9) return `${found[1]}.${pad(nanos, 9)}Z`
+  if (nanos < 1e9) return `${found[1]}.${String(nanos).padStart(9, '0')}Z`
   return iso(Date.parse(found[1] + 'Z') + 1000)
 }

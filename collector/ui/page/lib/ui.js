@@ -1,9 +1,7 @@
 // Small parts that the views share.
 
 import { html, useMemo, useState, useEffect, useRef } from './html.js'
-import { ApiError, endpoint, halted, stream } from './api.js'
-
-/** @typedef {import('../types.js').VNode} VNode */
+import { ApiError, endpoint, halted, seen, stream } from './api.js'
 
 /** @type {Record<string, string>} */
 const paths = {
@@ -116,6 +114,26 @@ export function useAsked(get, keys, onError) {
   }, [control])
   const known = of === control
   return { data, loading: get !== null && (loading || !known), part: known ? part : null, error: known ? error : null, stop: () => control.abort(halted) }
+}
+
+/**
+ * Calls ask every so many milliseconds while the page is seen, until it returns true. It begins anew when a key differs.
+ * @param {number} every @param {(signal: AbortSignal) => Promise<boolean>} ask @param {readonly unknown[]} keys
+ */
+export function useRepeated(every, ask, keys) {
+  useEffect(() => {
+    const control = new AbortController()
+    let timer = 0
+    const turn = async () => {
+      await seen()
+      if (!control.signal.aborted && !await ask(control.signal)) timer = setTimeout(turn, every)
+    }
+    turn()
+    return () => {
+      control.abort()
+      clearTimeout(timer)
+    }
+  }, keys)
 }
 
 /**

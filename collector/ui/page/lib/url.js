@@ -1,7 +1,5 @@
 // The URL's fragment has all that a link shows: #/search?q=level>=error&since=1h
 
-/** @typedef {import('../types.js').Place} Place */
-
 /**
  * @param {string} hash @param {string} first the view without one in the hash
  * @returns {Place}

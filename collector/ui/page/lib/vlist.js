@@ -9,7 +9,7 @@ let seen = { top: 0, height: 800, width: 0 } // the size of the list before, whi
  * @typedef {object} ListProps
  * @property {number} count
  * @property {(i: number) => string | number} keyOf
- * @property {(i: number) => import('../types.js').VNode} row
+ * @property {(i: number, slot: number) => VNode} row with the slot for its key: rows out of sight leave their elements to others
  * @property {number} height of a row, as a guess unless fixed
  * @property {boolean} fixed all rows have that height
  * @property {string} label
@@ -25,7 +25,8 @@ export function VirtualList(props) {
   const box = useRef(/** @type {HTMLElement | null} */ (null))
   const inner = useRef(/** @type {HTMLElement | null} */ (null))
   const known = useRef(/** @type {Map<string | number, number>} */ (new Map()))
-  const anchor = useRef({ key: /** @type {string | number} */ (''), index: 0, delta: 0 })
+  const anchor = useRef({ key: /** @type {string | number} */ (''), index: 0, top: 0, delta: 0 })
+  const slots = useRef(0) // as many as there have been rows at once
   const left = useRef(-1e9) // when the reader turned the wheel away from the end
   const [view, setView] = useState(seen)
   const [, measure] = useState(0)
@@ -42,7 +43,7 @@ export function VirtualList(props) {
     const el = box.current
     if (!el) return
     const at = indexAt(el.scrollTop, count, topOf)
-    anchor.current = { key: at < count ? keyOf(at) : '', index: at, delta: el.scrollTop - topOf(at) }
+    anchor.current = { key: at < count ? keyOf(at) : '', index: at, top: topOf(at), delta: el.scrollTop - topOf(at) }
   }
   const onScroll = () => {
     const el = box.current
@@ -93,9 +94,9 @@ export function VirtualList(props) {
       el.scrollTop = el.scrollHeight
     } else if (anchor.current.key !== '') {
       // What is read stays where it is when rows above it come, go, or turn out higher.
-      const { key, index, delta } = anchor.current
+      const { key, index, top, delta } = anchor.current
       const at = index < count && keyOf(index) === key ? index : indexOf(key, count, keyOf)
-      if (at >= 0 && Math.abs(topOf(at) + delta - el.scrollTop) > 1) el.scrollTop = topOf(at) + delta
+      if (at >= 0 && Math.abs(topOf(at) - top) > 1) el.scrollTop = topOf(at) + delta // to ask where it is would lay out the page
     }
   })
 
@@ -109,7 +110,8 @@ export function VirtualList(props) {
   }, [cursor])
 
   const rows = []
-  for (let i = first; i < last; i++) rows.push(row(i))
+  slots.current = Math.max(slots.current, last - first)
+  for (let i = first; i < last; i++) rows.push(row(i, i % slots.current))
   return html`<div class="vlist" ref=${box} role="listbox" tabindex="0" aria-label=${label}
       aria-activedescendant=${cursor >= 0 ? 'row-' + cursor : undefined} onScroll=${onScroll}
       onWheel=${onWheel}>

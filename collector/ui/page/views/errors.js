@@ -10,8 +10,6 @@ import { ago, iso, stamp } from '../lib/time.js'
 import { Spark } from '../lib/spark.js'
 import { Choice, Failure, messageOf, Progress, useFigures, useKeys } from '../lib/ui.js'
 
-/** @typedef {import('../types.js').Line} Line */
-/** @typedef {import('../types.js').Table} Table */
 /** @typedef {{id: string, count: number, first: number, last: number, level: string, services: string[], releases: string[], type: string, message: string, fresh: boolean}} Group */
 
 const most = 200, bars = 30, day = 864e5
@@ -51,7 +49,7 @@ export function sparks({ rows }, from, step) {
   return found
 }
 
-/** @param {import('../types.js').ViewProps} props */
+/** @param {ViewProps} props */
 function Errors(props) {
   const { filter, range, state, setState, go, onError, utc } = props
   const q = errorsOf(filter)
@@ -107,5 +105,5 @@ function Errors(props) {
   </div>`
 }
 
-/** @type {import('../types.js').View} */
+/** @type {View} */
 export const view = { id: 'errors', title: 'Errors', key: 'e', query: 'filter', range: true, Component: Errors }

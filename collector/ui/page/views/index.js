@@ -5,8 +5,6 @@ import { view as search } from './search.js'
 import { view as errors } from './errors.js'
 import { view as live } from './live.js'
 
-/** @typedef {import('../types.js').View} View */
-
 /**
  * A view that is loaded when it is first shown.
  * @param {Omit<View, 'Component'>} view @param {() => Promise<{Component: View['Component']}>} load

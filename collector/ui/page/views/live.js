@@ -8,12 +8,10 @@ import { Screen, Tail } from '../lib/tail.js'
 import { Failure, Hello, Icon, useKeys } from '../lib/ui.js'
 import { VirtualList } from '../lib/vlist.js'
 
-/** @typedef {import('../types.js').Line} Line */
-
 /** @type {Record<string, string>} */
 const words = { begin: 'connecting …', live: 'live', away: 'not connected, trying again …', refused: 'stopped' }
 
-/** @param {import('../types.js').ViewProps} props */
+/** @param {ViewProps} props */
 function Live(props) {
   const { q, filter, onError, utc, run, session } = props
   const { columns, wrap, toggleWrap, wraps } = look(props)
@@ -126,12 +124,12 @@ function Live(props) {
       ${lines.length === 0 ? html`<div class="empty">${status.word === 'live' ? 'No line yet. It appears here as soon as it arrives.' : words[status.word]}${status.word === 'live' && !filter && !wanted && html`<${Hello} tokens=${session.tokens} />`}</div>`
         : html`<${VirtualList} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label="Lines, newest last" cursor=${cursor}
           follow=${follow && !paused && !opened} onFollow=${onFollow}
-          row=${(/** @type {number} */ i) => Row({ line: /** @type {Line} */ (lines[i]), index: i, columns, wrap, utc, selected: i === cursor, open: lines[i] === opened, onOpen: open, date: false })} />`}
+          row=${(/** @type {number} */ i, /** @type {number} */ slot) => Row({ line: /** @type {Line} */ (lines[i]), index: i, slot, columns, wrap, utc, selected: i === cursor, open: lines[i] === opened, onOpen: open, date: false })} />`}
       ${held > 0 && hold.current && html`<button type="button" class="new-lines primary" onClick=${release}><${Icon} name="down" />${count(held)} new${screen.lost ? `, the newest ${count(screen.waiting.length)} are kept` : ''}</button>`}
     </div>
     ${opened && html`<${EventPanel} ...${props} line=${opened} onOpen=${setOpened} onClose=${() => setOpened(null)} />`}
   </div>`
 }
 
-/** @type {import('../types.js').View} */
+/** @type {View} */
 export const view = { id: 'live', title: 'Live', key: 'l', query: 'filter', Component: Live }

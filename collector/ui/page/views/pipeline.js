@@ -1,12 +1,12 @@
 // Pipeline: from receivers over rules and journal to sinks, as it runs; who sends, who is turned
 // away, and what could not be stored.
 
-import { html, useState, useEffect } from '../lib/html.js'
+import { html, useState } from '../lib/html.js'
 import { getJSON } from '../lib/api.js'
 import { count, short, size } from '../lib/line.js'
 import { Spark } from '../lib/spark.js'
 import { ago } from '../lib/time.js'
-import { Choice, Failure } from '../lib/ui.js'
+import { Choice, Failure, useRepeated } from '../lib/ui.js'
 import { Clients, DeadLetters } from '../lib/senders.js'
 
 const every = 2000, day = 864e5
@@ -22,26 +22,14 @@ const samples = 61 // two minutes
  */
 export function usePolled(path) {
   const [state, set] = useState({ list: /** @type {Sample[]} */ ([]), error: /** @type {unknown} */ (null) })
-  useEffect(() => {
-    const control = new AbortController()
-    let timer = 0
-    const poll = async () => {
-      try {
-        if (!document.hidden) {
-          const p = await getJSON(path, {}, { signal: control.signal })
-          set(({ list }) => ({ list: [...list.slice(1 - samples), { at: performance.now(), p }], error: null }))
-        }
-      } catch (error) {
-        if (control.signal.aborted) return
-        set((old) => ({ ...old, error }))
-      }
-      if (!control.signal.aborted) timer = setTimeout(poll, every)
+  useRepeated(every, async (signal) => {
+    try {
+      const p = await getJSON(path, {}, { signal })
+      set(({ list }) => ({ list: [...list.slice(1 - samples), { at: performance.now(), p }], error: null }))
+    } catch (error) {
+      if (!signal.aborted) set((old) => ({ ...old, error }))
     }
-    poll()
-    return () => {
-      control.abort()
-      clearTimeout(timer)
-    }
+    return false
   }, [path])
   return state
 }
@@ -67,27 +55,29 @@ function Stage({ title, figure, unit, list = [], of, children, bad }) {
     ${of && html`<${Spark} values=${[...new Array(samples - 1 - rates.length).fill(0), ...rates]} steps=${samples - 1} label="over the last two minutes" />`}${children}</li>`
 }
 
-/** Names with counts, those that are 0 left out. @param {{counts: Record<string, number>, title?: string}} props */
-function Counts({ counts }) {
-  const list = Object.entries(counts).filter(([, n]) => n > 0).sort(([, a], [, b]) => b - a)
-  return list.length === 0 ? null : html`<dl class="counts">${list.map(([name, n]) => html`<div key=${name}><dt><bdi>${name}</bdi></dt><dd>${count(n)}</dd></div>`)}</dl>`
+/** Names with figures; those that are bad stand out. @param {{rows: ([name: string, figure: unknown, bad?: boolean] | false)[]}} props */
+function Counts({ rows }) {
+  return rows.some(Boolean) && html`<dl class="counts">${rows.map((row) => row && html`<div key=${row[0]} class=${row[2] ? 'bad' : ''}><dt><bdi>${row[0]}</bdi></dt><dd>${row[1]}</dd></div>`)}</dl>`
 }
+
+/** Counts that are not 0, the greatest first. @param {Record<string, number>} counts @returns {[string, string][]} */
+const greatest = (counts) => Object.entries(counts).filter(([, n]) => n > 0).sort(([, a], [, b]) => b - a).map(([name, n]) => [name, count(n)])
 
 /** @param {{p: any}} props */
 function Journal({ p }) {
   const j = p.journal, f = j.forecast
-  return html`<dl class="counts">
-    <div><dt>on disk</dt><dd>${size(j.bytes)}</dd></div>
-    ${j.disk_total_bytes > 0 && html`<div><dt>disk free</dt><dd>${size(j.disk_free_bytes)} of ${size(j.disk_total_bytes)}</dd></div>`}
-    ${j.oldest && html`<div><dt>oldest</dt><dd>${ago(Date.parse(j.oldest), Date.now())}</dd></div>`}
-    <div><dt>lines kept</dt><dd>${count(j.next_offset - j.first_offset)}</dd></div>
-    ${j.unpacked_bytes > 0 && html`<div><dt>waits to be packed</dt><dd>${size(j.unpacked_bytes)}</dd></div>`}
-    ${f && html`<div class=${f.full && f.days < 7 ? 'bad' : ''}><dt>${f.full ? 'full in' : 'kept for'}</dt><dd>${f.days >= 3650 ? 'years' : `${Number((f.full ? Math.max(0, f.days - (Date.now() - Date.parse(j.oldest)) / day) : f.days).toPrecision(2))} days`} <span class="dim">(${f.limit})</span></dd></div>`}
-    ${j.refused_full > 0 && html`<div class="bad"><dt>batches refused, full</dt><dd>${count(j.refused_full)}</dd></div>`}
-    ${j.disk_errors > 0 && html`<div class="bad"><dt>errors of the disk</dt><dd>${count(j.disk_errors)}</dd></div>`}
-    ${j.findings > 0 && html`<div class="bad"><dt>damage found</dt><dd>${count(j.findings)}: rollway verify</dd></div>`}
-    ${j.last_error && html`<div class="bad"><dt>last error</dt><dd>${j.last_error}</dd></div>`}
-  </dl>`
+  return html`<${Counts} rows=${[
+    ['on disk', size(j.bytes)],
+    j.disk_total_bytes > 0 && ['disk free', `${size(j.disk_free_bytes)} of ${size(j.disk_total_bytes)}`],
+    j.oldest && ['oldest', ago(Date.parse(j.oldest), Date.now())],
+    ['lines kept', count(j.next_offset - j.first_offset)],
+    j.unpacked_bytes > 0 && ['waits to be packed', size(j.unpacked_bytes)],
+    f && [f.full ? 'full in' : 'kept for', html`${f.days >= 3650 ? 'years' : `${Number((f.full ? Math.max(0, f.days - (Date.now() - Date.parse(j.oldest)) / day) : f.days).toPrecision(2))} days`} <span class="dim">(${f.limit})</span>`, f.full && f.days < 7],
+    j.refused_full > 0 && ['batches refused, full', count(j.refused_full), true],
+    j.disk_errors > 0 && ['errors of the disk', count(j.disk_errors), true],
+    j.findings > 0 && ['damage found', `${count(j.findings)}: rollway verify`, true],
+    j.last_error && ['last error', j.last_error, true],
+  ]} />`
 }
 
 /** @param {{list: Sample[], toRefused: () => void}} props */
@@ -108,18 +98,17 @@ function Flow({ list, toRefused }) {
       ${dropped > 0 && p.received > 0 && html`<p class="dim">${Number((100 * dropped / p.received).toPrecision(2))} % of all events are dropped.</p>`}
     <//>
     <${Stage} title="Journal" unit="lines stored" list=${list} of=${(/** @type {any} */ x) => x.outcomes?.stored} bad=${Boolean(p.not_ready)}>
-      ${all ? html`<${Journal} p=${p} />` : html`<dl class="counts"><div><dt>stored</dt><dd>${count(p.outcomes?.stored ?? 0)}</dd></div></dl>`}
+      ${all ? html`<${Journal} p=${p} />` : html`<${Counts} rows=${[['stored', count(p.outcomes?.stored ?? 0)]]} />`}
     <//>
     ${all && html`<${Stage} title="Sinks" figure=${p.sinks.length ? undefined : '–'} unit="lines delivered" list=${list}
       of=${p.sinks.length ? (/** @type {any} */ x) => x.sinks.reduce((/** @type {number} */ a, /** @type {any} */ s) => a + s.delivered, 0) : undefined}>
-      ${p.sinks.length === 0 ? html`<p class="dim">There are no sinks.</p>` : p.sinks.map((/** @type {any} */ s) => html`<div key=${s.name}><b>${s.name}</b><dl class="counts">
-        <div class=${s.pending > 10000 ? 'bad' : ''}><dt>waiting</dt><dd>${count(s.pending)}</dd></div>${sum(s.dropped) > 0 && html`<div class="bad"><dt>dropped</dt><dd>${count(sum(s.dropped))}</dd></div>`}
-        ${s.retries > 0 && html`<div><dt>tried again</dt><dd>${count(s.retries)}</dd></div>`}${s.last_error && html`<div class="bad"><dt>last error</dt><dd>${s.last_error}</dd></div>`}</dl></div>`)}
+      ${p.sinks.length === 0 ? html`<p class="dim">There are no sinks.</p>` : p.sinks.map((/** @type {any} */ s) => html`<div key=${s.name}><b>${s.name}</b><${Counts} rows=${[['waiting', count(s.pending), s.pending > 10000],
+        sum(s.dropped) > 0 && ['dropped', count(sum(s.dropped)), true], s.retries > 0 && ['tried again', count(s.retries)], s.last_error && ['last error', s.last_error, true]]} /></div>`)}
     <//>`}
     <${Stage} title="Not stored" figure=${count(lost)} unit="events since the start">
-      <${Counts} counts=${Object.fromEntries(Object.entries(p.outcomes ?? {}).filter(([name]) => name !== 'stored' && name !== 'rejected'))} />
-      ${sum(p.rejected) > 0 && html`<p class="dim">rejected, by reason:</p><${Counts} counts=${p.rejected} />`}
-      ${all && p.refused.length > 0 && html`<p class="dim">requests turned away: <button type="button" class="quiet" onClick=${toRefused}>Whose?</button></p><${Counts} counts=${Object.fromEntries(p.refused.map((/** @type {any} */ r) => [`${r.receiver} ${r.reason.replaceAll('_', ' ')}`, r.count]))} />`}
+      <${Counts} rows=${greatest({ ...p.outcomes, stored: 0, rejected: 0 })} />
+      ${sum(p.rejected) > 0 && html`<p class="dim">rejected, by reason:</p><${Counts} rows=${greatest(p.rejected)} />`}
+      ${all && p.refused.length > 0 && html`<p class="dim">requests turned away: <button type="button" class="quiet" onClick=${toRefused}>Whose?</button></p><${Counts} rows=${greatest(Object.fromEntries(p.refused.map((/** @type {any} */ r) => [`${r.receiver} ${r.reason.replaceAll('_', ' ')}`, r.count])))} />`}
     <//>
   </ol>`
 }
@@ -132,7 +121,7 @@ function Ledger({ p }) {
     <table class="rows compact"><tbody>${p.ledger.checks.map((/** @type {any} */ c) => html`<tr key=${c.what} class=${c.agrees ? '' : 'bad'}><td>${c.what}</td><td class="number">${count(c.counted)}</td><td>${c.agrees ? '=' : '≠'}</td><td class="number">${count(c.found)}</td></tr>`)}</tbody></table></details>`
 }
 
-/** @param {import('../types.js').ViewProps} props */
+/** @param {ViewProps} props */
 function Pipeline(props) {
   const { state, setState } = props
   const { list, error } = usePolled('/api/pipeline')

@@ -5,16 +5,13 @@ import { html, useMemo, useState, useRef, useEffect, useLayoutEffect } from '../
 import { halted, lines as ask } from '../lib/api.js'
 import { Histogram } from '../lib/chart.js'
 import { EventPanel, useLines } from '../lib/event.js'
-import { Facets } from '../lib/facets.js'
+import { Facets, looked } from '../lib/facets.js'
 import { count, parseLine, parseOffsetLine } from '../lib/line.js'
 import { zooms } from '../lib/rangepicker.js'
 import { look, Row } from '../lib/row.js'
 import { ago, iso, justAfter, stamp } from '../lib/time.js'
-import { Failure, Hello, Icon, Progress, useFigures, useKeys } from '../lib/ui.js'
+import { Failure, Hello, Icon, Progress, useFigures, useKeys, useRepeated } from '../lib/ui.js'
 import { VirtualList } from '../lib/vlist.js'
-
-/** @typedef {import('../types.js').Line} Line */
-/** @typedef {import('../types.js').Range} Range */
 
 const first = 40, page = 300 // lines of a request
 const most = 20_000 // lines that are kept
@@ -22,7 +19,7 @@ const patience = 400 // milliseconds: what else is asked waits so long for the f
 
 /**
  * The newest lines of a query, newest first, and older ones on demand; or the oldest first.
- * @param {string} filter @param {Range} range @param {boolean} oldest @param {(err: unknown) => void} onError
+ * @param {string} filter @param {TimeRange} range @param {boolean} oldest @param {(err: unknown) => void} onError
  */
 function useRows(filter, range, oldest, onError) {
   const asked = useMemo(() => new AbortController(), [filter, range, oldest])
@@ -70,7 +67,7 @@ function useRows(filter, range, oldest, onError) {
 /** The range of what follows a line. @param {Line} line @param {boolean} oldest whether the oldest come first */
 const onwards = (line, oldest) => oldest ? { since: line.time } : { until: justAfter(line.time) }
 
-/** @param {import('../types.js').ViewProps} props */
+/** @param {ViewProps} props */
 function Search(props) {
   const { q, filter, range, state, setState, go, onError, utc } = props
   const oldest = state.order === 'oldest'
@@ -108,13 +105,14 @@ function Search(props) {
     z: toggleWrap,
   })
   const enough = fresh && (lines.length > first || !more)
-  const facets = html`<${Facets} lines=${lines} q=${q} filter=${filter} range=${range} chosen=${chosen} columns=${columns} ready=${enough && lines.length > 0} waiting=${!enough} signal=${asked.signal}
-    setQ=${setQ} setChosen=${(/** @type {string[]} */ list) => setState({ facets: list.join(',') }, true)} toggleColumn=${toggleColumn} />`
+  const facets = useMemo(() => html`<${Facets} lines=${lines} q=${q} filter=${filter} range=${range} chosen=${chosen} columns=${columns} ready=${enough && lines.length > 0} waiting=${!enough} signal=${asked.signal}
+    setQ=${setQ} setChosen=${(/** @type {string[]} */ list) => setState({ facets: list.join(',') }, true)} toggleColumn=${toggleColumn} />`,
+  [lines[0], Math.min(lines.length, looked), q, filter, range, state, enough, asked]) // lines and counts come more often
   const matched = hits.data?.matched, last = lines[lines.length - 1]
   const latest = useRef(onward)
   latest.current = onward
   const list = useMemo(() => html`<${VirtualList} key=${turn} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label=${`Lines, ${oldest ? 'oldest' : 'newest'} first`}
-    cursor=${cursor} onNearEnd=${() => latest.current()} row=${(/** @type {number} */ i) => Row({ line: /** @type {Line} */ (lines[i]), index: i, columns, wrap, utc, selected: i === cursor, open: lines[i]?.offset === opened?.offset, onOpen: open })} />`,
+    cursor=${cursor} onNearEnd=${() => latest.current()} row=${(/** @type {number} */ i, /** @type {number} */ slot) => Row({ line: /** @type {Line} */ (lines[i]), index: i, slot, columns, wrap, utc, selected: i === cursor, open: lines[i]?.offset === opened?.offset, onOpen: open })} />`,
   [lines, turn, columns.join(), wrap, utc, oldest, cursor, opened]) // figures change more often
   return html`<div class=${'search' + (opened ? ' with-event' : '') + (drawer ? ' with-drawer' : '')}>
     ${facets}
@@ -153,30 +151,23 @@ function useOpened(offset, lines) {
 /** The newest line of all time that matches; null: there is none. @param {string} filter @param {boolean} wanted @param {() => void} onFirst what was empty has a line */
 function useNewestAnywhere(filter, wanted, onFirst) {
   const [line, set] = useState(/** @type {Line | null | undefined} */ (undefined))
-  useEffect(() => {
-    set(undefined)
-    if (!wanted) return
-    const control = new AbortController()
-    let timer = 0
-    const look = async (again = false) => {
-      /** @type {Line | null} */
-      let found = null
-      const failed = await ask('/api/query', { q: filter, last: 1, order: 'time' }, { signal: control.signal, onLine: (row) => { found = parseLine(row) } }).catch(() => true)
-      if (control.signal.aborted) return
-      if (found && again) return onFirst()
-      if (failed !== true) set(found)
-      if (!found && !filter) timer = setTimeout(() => look(true), 2000)
-    }
-    look()
-    return () => {
-      control.abort()
-      clearTimeout(timer)
-    }
+  let again = false
+  useRepeated(2000, async (signal) => {
+    /** @type {Line | null} */
+    let found = null
+    if (!again) set(undefined)
+    if (!wanted) return true
+    const failed = await ask('/api/query', { q: filter, last: 1, order: 'time' }, { signal, onLine: (row) => { found = parseLine(row) } }).catch(() => true)
+    if (signal.aborted) return true
+    if (found && again) onFirst()
+    else if (failed !== true) set(found)
+    again = true
+    return found !== null || filter !== ''
   }, [filter, wanted])
   return line
 }
 
-/** What to do where nothing is found. @param {import('../types.js').ViewProps & {loading: boolean, hint: string}} props */
+/** What to do where nothing is found. @param {ViewProps & {loading: boolean, hint: string}} props */
 function Nothing({ loading, hint, filter, range, state, go, utc, session }) {
   const newest = useNewestAnywhere(filter, !loading, () => go({ state }))
   if (loading) return html`<div class="empty" role="status">searching …</div>`
@@ -191,5 +182,5 @@ function Nothing({ loading, hint, filter, range, state, go, utc, session }) {
   </div>`
 }
 
-/** @type {import('../types.js').View} */
+/** @type {View} */
 export const view = { id: 'search', title: 'Search', key: 's', query: 'filter', range: true, Component: Search }

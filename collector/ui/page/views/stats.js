@@ -2,15 +2,13 @@
 
 import { html, useMemo, useState } from '../lib/html.js'
 import { Plot } from '../lib/chart.js'
-import { splitPipes, toggleTerm, term } from '../lib/expr.js'
+import { hasTerm, splitPipes, toggleTerm, term } from '../lib/expr.js'
 import { count, head, severityOf, text } from '../lib/line.js'
 import { Patterns } from '../lib/patterns.js'
 import { best, kinds, nameOfGroup, overTime } from '../lib/pivot.js'
 import { zooms } from '../lib/rangepicker.js'
 import { stamp } from '../lib/time.js'
 import { Choice, color, copy, Failure, IconButton, Progress, useFigures, useTheme } from '../lib/ui.js'
-
-/** @typedef {import('../types.js').Table} Table */
 
 const palette = 8, mostRows = 1000
 
@@ -23,7 +21,7 @@ const examples = [
   ['stats count() as lines, min(time) as first, max(time) as last by service', 'When each service was heard'],
 ]
 
-/** @param {import('../types.js').ViewProps} props */
+/** @param {ViewProps} props */
 function Stats(props) {
   const { q, state, setState } = props
   const { pipes } = splitPipes(q)
@@ -34,7 +32,7 @@ function Stats(props) {
   </div>`
 }
 
-/** @typedef {import('../types.js').ViewProps & {tabs: import('../types.js').VNode}} TabProps */
+/** @typedef {ViewProps & {tabs: VNode}} TabProps */
 
 /** @param {TabProps} props */
 function Examples({ filter, go, tabs }) {
@@ -69,7 +67,7 @@ function Figures(props) {
   </div>`
 }
 
-/** @param {import('../types.js').ViewProps & {table: Table, form: string}} props */
+/** @param {ViewProps & {table: Table, form: string}} props */
 function OverTime({ table, form, ...props }) {
   const { utc } = props
   const theme = useTheme()
@@ -86,7 +84,7 @@ function OverTime({ table, form, ...props }) {
   </section>`
 }
 
-/** @param {import('../types.js').ViewProps & {table: Table}} props */
+/** @param {ViewProps & {table: Table}} props */
 function Bars({ table, ...props }) {
   const { figures, groups } = kinds(table)
   const [of, setOf] = useState(0)
@@ -107,20 +105,17 @@ function barClass(table, row, groups) {
   return level === undefined ? '' : ' sev-' + severityOf(text(row[level]))
 }
 
-/** To the lines of a group. @param {Table} table @param {any[]} row @param {number[]} groups @param {import('../types.js').ViewProps} props */
+/** To the lines of a group. @param {Table} table @param {any[]} row @param {number[]} groups @param {ViewProps} props */
 function drill(table, row, groups, { filter, go }) {
   let q = filter
-  for (const i of groups) q = toggleTermOnce(q, term(table.columns[i] ?? '', row[i]))
+  for (const i of groups) {
+    const wanted = term(table.columns[i] ?? '', row[i])
+    if (!hasTerm(q, wanted)) q = toggleTerm(q, wanted)
+  }
   go({ view: 'search', q, state: {} })
 }
 
-/** @param {string} q @param {string} wanted */
-const toggleTermOnce = (q, wanted) => {
-  const added = toggleTerm(q, wanted)
-  return added.length < q.length ? q : added
-}
-
-/** @param {import('../types.js').ViewProps & {table: Table}} props */
+/** @param {ViewProps & {table: Table}} props */
 function Rows({ table, utc, ...props }) {
   const [order, setOrder] = useState({ column: -1, down: true })
   const { figures, groups, time } = kinds(table)

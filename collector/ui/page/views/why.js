@@ -3,7 +3,7 @@
 import { html, useState } from '../lib/html.js'
 import { ask } from '../lib/api.js'
 import { parseJSON, text, visible } from '../lib/line.js'
-import { Failure } from '../lib/ui.js'
+import { Failure, useAsked } from '../lib/ui.js'
 
 /** @typedef {{step?: string, rule?: string, action?: string, did: string, line?: any}} Step */
 /** @typedef {{steps: Step[], dropped?: string, line?: any}} Explained */
@@ -59,23 +59,19 @@ function Event({ event, number, of }) {
   </section>`
 }
 
-/** @param {import('../types.js').ViewProps} props */
+/** @param {ViewProps} props */
 function Why({ state, setState }) {
   const [event, setEvent] = useState(state.event ?? '')
-  const [answer, setAnswer] = useState(/** @type {Explanation | null} */ (null))
-  const [error, setError] = useState(/** @type {unknown} */ (null))
+  const [asked, setAsked] = useState(/** @type {{as: string, event: string} | null} */ (null))
   const as = state.as || '/api/logs'
-  const explain = async () => {
-    setError(null)
+  const { data: answer, error } = useAsked(asked && (async (signal) => {
+    const type = asked.as === '/api/logs' && !/^\s*[[{]/.test(asked.event) ? 'text/plain' : 'application/json'
+    const response = await ask('/api/explain-event', { as: asked.as }, { signal, method: 'POST', body: asked.event, headers: { 'Content-Type': type } })
+    return /** @type {Explanation} */ (parseJSON(await response.text()))
+  }), [asked])
+  const explain = () => {
     setState({ event: event.length < 2000 ? event : '' }, true)
-    try {
-      const type = as === '/api/logs' && !/^\s*[[{]/.test(event) ? 'text/plain' : 'application/json'
-      const response = await ask('/api/explain-event', { as }, { method: 'POST', body: event, headers: { 'Content-Type': type } })
-      setAnswer(parseJSON(await response.text()))
-    } catch (err) {
-      setAnswer(null)
-      setError(err)
-    }
+    setAsked({ as, event })
   }
   const known = receivers.some(([path]) => path === as)
   return html`<div class="why">
