@@ -55,8 +55,12 @@ const (
 	goroutines           // of Go
 )
 
-// MaxJoined is how many lines an event may have.
-const MaxJoined = 1000
+// MaxJoined is how many lines an event may have, and KeepJoined how many bytes of memory for
+// their text a connection keeps.
+const (
+	MaxJoined  = 1000
+	KeepJoined = 4 << 10
+)
 
 // Next reports whether a line continues the one before. One that is blank does so where
 // traces have such lines.

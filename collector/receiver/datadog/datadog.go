@@ -82,7 +82,7 @@ func (protocol) Decode(q *receiver.Request) error {
 		err = d.events(q.Body)
 	}
 	d.Done()
-	d.Builder, d.shared, d.query = nil, [len(parameters)][]byte{}, ""
+	d.shared, d.query = [len(parameters)][]byte{}, ""
 	return err
 }
 

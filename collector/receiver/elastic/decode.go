@@ -109,7 +109,7 @@ func decode(q *receiver.Request, read func(d *decoder) error) error {
 	err := read(d)
 	d.Done()
 	q.Note = d.note
-	d.Builder, d.note, d.act = nil, nil, action{}
+	d.note, d.act = nil, action{}
 	if err != nil {
 		q.Note = q.Note[:0]
 	}

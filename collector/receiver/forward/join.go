@@ -24,14 +24,10 @@ import (
 // maxPairs is how many members a record may have that others are compared with.
 const maxPairs = 16
 
-// keepJoined is how much memory for joined texts a connection keeps.
-const keepJoined = 4 << 10
-
 // record is the record of an entry that may be a line of a stream.
 type record struct {
 	pairs reader // at the first key
 	n     int    // pairs
-	own   int    // of them, those that each line has its own of
 	at    int    // which of them is the message
 	left  [2]int // bytes of the reader from the message on, and after it
 	text  []byte // the message
@@ -65,7 +61,6 @@ func readRecord(r reader) (rec record, is bool) {
 		if !isOwn(key.data) {
 			continue
 		}
-		rec.own++
 		isTrue := string(v.data) == "true" || v.kind == isBool && v.n == 1
 		switch string(key.data) {
 		case "log", "message", "msg", "MESSAGE":
@@ -118,33 +113,20 @@ func isPart(name []byte) bool {
 }
 
 // isOf reports whether two records are of one stream.
-func (rec *record) isOf(o *record) bool {
-	if rec.n-rec.own != o.n-o.own {
-		return false
-	}
+func (rec *record) isOf(o *record) bool { return rec.common() == o.common() }
+
+// common returns the hash of what each line of the stream has, in any order.
+func (rec *record) common() (sum uint64) {
 	r := rec.pairs
 	for range rec.n {
 		name := r.next().data
 		before := r
 		r.skip(r.next())
-		if !isOwn(name) && !bytes.Equal(before.before(&r), o.get(name)) {
-			return false
+		if !isOwn(name) {
+			sum += wire.HashMember(name, wire.Hash(before.before(&r)))
 		}
 	}
-	return true
-}
-
-// get returns the value of a member as it was sent; nil: there is none.
-func (rec *record) get(name []byte) []byte {
-	r := rec.pairs
-	for range rec.n {
-		is := bytes.Equal(r.next().data, name)
-		before := r
-		if r.skip(r.next()); is {
-			return before.before(&r)
-		}
-	}
-	return nil
+	return sum
 }
 
 // line is the text of an event that several entries make.
@@ -159,7 +141,7 @@ type line struct {
 // begin makes l the line of a record.
 func (l *line) begin(rec *record) {
 	*l = line{record: *rec, open: rec.part && !rec.last, all: l.all[:0], sent: l.sent[:0]}
-	if cap(l.all) > keepJoined {
+	if cap(l.all) > textlog.KeepJoined {
 		l.all, l.sent = nil, nil
 	}
 }
@@ -180,7 +162,7 @@ func (l *line) join(c *receiver.Chunk, next func() (record, bool), take func()) 
 			}
 		}
 		more, is := next()
-		if !is || len(l.text)+len(more.text) >= most || !l.follows(&joiner, &more) || !more.isOf(&l.record) || len(more.text) > keepJoined && !c.Acquire(4*len(more.text)) {
+		if !is || len(l.text)+len(more.text) >= most || !l.follows(&joiner, &more) || !more.isOf(&l.record) || len(more.text) > textlog.KeepJoined && !c.Acquire(4*len(more.text)) {
 			return
 		}
 		if l.count == 0 {

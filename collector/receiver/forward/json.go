@@ -108,10 +108,7 @@ func (o *option) readJSON(object []byte) {
 func (s *session) jsonEntries(c *receiver.Chunk, m *delivery) error {
 	e := &s.inJSON
 	e.Builder = c.Norm.Build(c.Batch, c.Received)
-	defer func() {
-		e.Done()
-		e.Builder = nil
-	}()
+	defer e.Done()
 	w := wire.Elements(m.json)
 	w.Next()
 	tag := w.RawValue()

@@ -80,7 +80,6 @@ func event(c *receiver.Chunk, text []byte) {
 		d.value(value, err)
 	}
 	d.Done()
-	d.Builder = nil
 }
 
 // value adds the event that was begun, of a JSON value or of what was none because of err.

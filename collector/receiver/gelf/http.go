@@ -21,10 +21,7 @@ func (overHTTP) Decode(q *receiver.Request) error {
 	defer decoders.Put(d)
 	d.Builder = q.Norm.Build(q.Batch, q.Received)
 	d.lines.Names, d.lines.Most = messageNames, q.Norm.MostJoined()
-	defer func() {
-		d.Done()
-		d.Builder = nil
-	}()
+	defer d.Done()
 	for value, err := range d.lines.Each(bytes.TrimRight(q.Body, "\x00")) {
 		if d.Start(value) {
 			d.value(value, err)

@@ -8,10 +8,8 @@ import (
 	"github.com/rollway/rollway/collector/textlog"
 )
 
-const (
-	keepJoined = 4 << 10 // bytes that a request keeps for joined entries
-	maxWait    = 8 << 10 // bytes of entries that wait for the rest of the next one
-)
+// maxWait is how many bytes of entries wait for the rest of the next one.
+const maxWait = 8 << 10
 
 // printed is an entry that is a line of what a service prints, in parts.
 type printed struct {
@@ -109,7 +107,7 @@ func (s *session) join(c *receiver.Chunk, data []byte, size int) (fields []byte,
 		all = append(append(all, '\n'), p.after...)
 		fields = all[end:]
 	}
-	if s.joined = all; cap(all) > keepJoined {
+	if s.joined = all; cap(all) > textlog.KeepJoined {
 		s.joined = nil
 	}
 	return fields, n

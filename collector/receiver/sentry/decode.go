@@ -83,7 +83,6 @@ func decode(q *receiver.Request, read func(*decoder, []byte) error) error {
 	d.id, d.events = d.id[:0], 0
 	err := read(d, q.Body)
 	d.Done()
-	d.Builder = nil
 	q.Note = q.Note[:0]
 	if err == nil {
 		d.setKey(q)

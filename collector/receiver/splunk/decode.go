@@ -80,7 +80,6 @@ func (d *decoder) begin(q *receiver.Request) {
 // number of the first event that was left out, as uvarint.
 func (d *decoder) end(q *receiver.Request) error {
 	d.Done()
-	d.Builder = nil
 	if d.seen == 0 {
 		return errNoData
 	}

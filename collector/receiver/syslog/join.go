@@ -7,9 +7,6 @@ import (
 	"github.com/rollway/rollway/collector/textlog"
 )
 
-// keepJoined is how much memory for the text of joined messages a connection keeps.
-const keepJoined = 4 << 10
-
 // join adds the event of the message data[start:end], whose frame ends at n, and of those
 // after it that only continue it. It returns where the last of their frames ends; 0: what
 // continues it may be yet to come.
@@ -47,7 +44,7 @@ func (s *session) join(c *receiver.Chunk, data []byte, start, end, n int) int {
 		msg = data[start:n]
 	}
 	s.add(c, &m, msg, false)
-	if cap(s.joined) > keepJoined {
+	if cap(s.joined) > textlog.KeepJoined {
 		s.joined = nil
 	}
 	return n

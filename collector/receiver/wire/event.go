@@ -62,6 +62,12 @@ type Event struct {
 // Scratch is the scratch memory, for package pool.
 func (e *Event) Scratch() []byte { return e.text }
 
+// Done ends the use of the Builder.
+func (e *Event) Done() {
+	e.Builder.Done()
+	e.Builder = nil
+}
+
 // Text returns the text of a string, valid until the next call of any method.
 func (e *Event) Text(raw []byte) (text []byte) {
 	text, e.text = jsonwalk.Text(raw, e.text)

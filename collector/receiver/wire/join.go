@@ -205,9 +205,8 @@ func (j *Joiner) Memory(more []byte) pool.Memory {
 // Shrink gives up scratch memory that is larger than a connection is worth. Next comes first
 // again.
 func (j *Joiner) Shrink() {
-	const keep = 4 << 10
 	for _, b := range []*[]byte{&j.first, &j.line, &j.event.text, &j.joined} {
-		if cap(*b) > keep {
+		if cap(*b) > textlog.KeepJoined {
 			*b = nil
 		}
 	}
@@ -304,13 +303,22 @@ func (h *hasher) members(object []byte, depth int, here bool) uint64 {
 		case IsObject(value) && depth < maxDepth:
 			hash = h.members(value, depth+1, depth == 0 && w.Is("event"))
 		case IsObject(value) || IsArray(value) || !IsOwn(name[1:len(name)-1]):
-			hash = maphash.Bytes(seed, value)
+			hash = Hash(value)
 		}
 		h.level = h.level || h.plain && depth == 0 && isLevel(name)
-		high, low := bits.Mul64(maphash.Bytes(seed, name), hash)
-		sum += high ^ low // in any order
+		sum += HashMember(name, hash)
 	}
 	return sum
+}
+
+// Hash returns a hash of b, another one in each process.
+func Hash(b []byte) uint64 { return maphash.Bytes(seed, b) }
+
+// HashMember returns the hash of a member whose value has this hash. The sum of those of an
+// object's members is one that does not depend on their order.
+func HashMember(name []byte, value uint64) uint64 {
+	high, low := bits.Mul64(Hash(name), value)
+	return high ^ low
 }
 
 // isLevel reports whether a member, whose name has its quotes, is the level of an event.
