@@ -119,13 +119,7 @@ func (b *Block) cells(column int, v *values, to *Cells) error {
 		return ErrDamaged
 	}
 	has := b.having(column)
-	if to.all = true; c.n == len(b.rows) {
-		for i := range b.shapes {
-			to.all = to.all && (has[i] == 1 || b.shapes[i].lines == 0)
-		}
-	} else {
-		to.all = false
-	}
+	to.all = b.every(column)
 	if to.rows = to.rows[:0]; to.all {
 		return nil
 	}
@@ -147,7 +141,7 @@ func (v *values) kind() (_ Kind, ints []int64, digits int) {
 	case formConstant:
 		return Same, nil, 0
 	case formDictionary:
-		return Indexes, v.indexes, 0
+		return Indexes, v.ints, 0
 	case formDigits:
 		return Spelled, v.ints, v.digits
 	case formDecimal:
@@ -164,8 +158,8 @@ func (v *values) kind() (_ Kind, ints []int64, digits int) {
 //	"10.0.0.7"   "\x00.\x00.\x00.\x00"   10<<48 | 0<<32 | 0<<16 | 7
 func (t *texts) spell(to *Cells) bool {
 	const most = 4
-	n := len(t.templates)
-	template := t.templates[n-1]
+	n := t.n
+	template, _ := t.place(n - 1)
 	variables := t.variables[template]
 	if template == 0 || t.counts[template] != n || len(variables) > most {
 		return false

@@ -130,6 +130,9 @@ func TestDamage(t *testing.T) {
 		if got, err := b.AppendLines(nil, bad, len(lines)); err == nil && len(got) != len(lines) {
 			t.Fatalf("%d bytes instead of %d without an error", len(got), len(lines))
 		}
+		if b.Open(bad, len(lines)) == nil {
+			_ = b.readOne(r.IntN(b.Len()))
+		}
 	}
 	if got, err := b.AppendLines(nil, block, len(lines)); err != nil || !bytes.Equal(got, lines) {
 		t.Fatalf("after damaged blocks: %v", err)
@@ -139,6 +142,55 @@ func TestDamage(t *testing.T) {
 	}
 	if _, err := b.AppendLines(nil, nil, 0); err != ErrDamaged {
 		t.Errorf("no block: %v", err)
+	}
+}
+
+// readOne reads one row.
+func (b *Block) readOne(row int) []byte {
+	rows := b.Rows()
+	rows.add(row)
+	got, _ := b.AppendRows(nil, rows, nil)
+	return bytes.Trim(got, "\n")
+}
+
+// TestOneRow reads single rows of texts with many templates, then searches and reads all.
+func TestOneRow(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 1))
+	e, b := encoder(t), new(Block)
+	for _, templates := range []int{1, 2, 40, 254, 255, 256, 257, 300} {
+		for _, plain := range []string{"", "x"} { // with and without texts that are stored whole
+			lines := appLines(r, 500)
+			for i := range 5 * templates {
+				lines = fmt.Appendf(lines, "{\"t\":\"%c%c of %d\",\"x\":\"%x\"}\n", 'a'+i/5/20, 'a'+i/5%20, r.IntN(1e6), r.Uint32())
+			}
+			for i := range 3 * len(plain) {
+				lines = fmt.Appendf(lines, "{\"t\":\"alone%c\",\"x\":\"\"}\n", 'a'+i)
+			}
+			want, block := bytes.Split(lines, []byte{'\n'}), e.Append(nil, lines)
+			for range 20 {
+				if err := b.Open(block, len(lines)); err != nil {
+					t.Fatal(err)
+				}
+				for range 3 {
+					if row := r.IntN(b.Len()); !bytes.Equal(b.readOne(row), want[row]) {
+						t.Fatalf("%d templates: row %d is %s, want %s", templates, row, b.readOne(row), want[row])
+					}
+				}
+				some := []byte(fmt.Sprintf("%c of %d", 'a'+r.IntN(20), r.IntN(10)))
+				out := b.Rows()
+				if err := b.Find(out, func(string) *Matcher { return &Matcher{Any: [][]byte{some}} }); err != nil {
+					t.Fatal(err)
+				}
+				for row := range b.Len() {
+					if out.Has(row) != bytes.Contains(want[row], some) {
+						t.Fatalf("%d templates: %s in %s: %v", templates, some, want[row], out.Has(row))
+					}
+				}
+				if got, err := b.AppendRows(nil, nil, nil); err != nil || !bytes.Equal(got, lines) {
+					t.Fatalf("%d templates: %v", templates, err)
+				}
+			}
+		}
 	}
 }
 
@@ -161,6 +213,9 @@ func decoded(t *testing.T, name string, block []byte, size int) {
 		t.Fatalf("%s: %d bytes instead of %d without an error", name, len(got), size)
 	}
 	if b := new(Block); b.Open(block, size) == nil {
+		if b.Len() > 0 {
+			_ = b.readOne(0)
+		}
 		rows := b.Rows()
 		_ = b.Find(rows, func(string) *Matcher { return &Matcher{Any: [][]byte{{'1'}}} })
 		_, _ = b.AppendRows(nil, rows, func(path string) bool { return len(path)%2 == 0 })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/klauspost/compress/huff0"
 	"github.com/klauspost/compress/zstd"
@@ -67,8 +68,10 @@ type Block struct {
 	paths   []string // of the columns
 	streams [][]byte // memory of streams
 	used    int
-	memory  []int64 // of integers, what is left
-	most    []int64 // all of it
+	memory  []int64  // of integers, what is left
+	most    []int64  // all of it
+	holes   []column // memory of variables, and what is left of it
+	spare   []column
 	has     []uint8 // see having
 	huffman *huff0.Scratch
 	bad     bool
@@ -96,19 +99,22 @@ type column struct {
 // values is a column that was read. Its values are not written as text before they are
 // needed.
 type values struct {
-	form    byte
-	text    []byte
-	ends    []int   // of the strings in text; nil: there are none
-	indexes []int64 // of a dictionary, the string of each value
-	ints    []int64 // of numbers
-	digits  int     // of numbers and of hexadecimal digits
-	texts   *texts
+	form   byte
+	text   []byte
+	ends   []int   // of the strings in text; nil: there are none
+	ints   []int64 // of numbers, or of a dictionary the string of each value; see complete
+	packed *packed // instead
+	digits int     // of numbers and of hexadecimal digits
+	texts  *texts
 }
 
 // texts is a column of texts.
 type texts struct {
 	block     *Block
-	templates []int64    // of each value
+	n         int        // values
+	which     *packed    // templates as they are stored
+	all       bool       // many are needed: see complete
+	templates []int64    // of each value; nil: which has them, all one or a byte each. See complete
 	rank      []int64    // of each value, among those with its template
 	counts    []int      // of each template, values
 	pieces    [][][]byte // of each template
@@ -118,7 +124,7 @@ type texts struct {
 // variable returns the values of a hole of a template; nil: they are damaged.
 func (t *texts) variable(template int64, hole int) *values {
 	c := &t.variables[template][hole]
-	if !c.read && !t.block.read(c) {
+	if !t.block.read(c) {
 		return nil
 	}
 	return &c.values
@@ -136,13 +142,21 @@ func (t *texts) readAll() bool {
 	return true
 }
 
+// int returns integer i.
+func (v *values) int(i int) int64 {
+	if v.packed != nil {
+		return v.packed.at(i)
+	}
+	return v.ints[i]
+}
+
 // index returns which of the strings value i is.
 func (v *values) index(i int) int {
 	switch v.form {
 	case formConstant:
 		return 0
 	case formDictionary:
-		return int(v.indexes[i])
+		return int(v.int(i))
 	}
 	return i
 }
@@ -162,11 +176,11 @@ func (v *values) append(dst []byte, i int) []byte {
 	}
 	switch v.form {
 	case formDecimal:
-		return appendDecimal(dst, v.ints[i], v.digits)
+		return appendDecimal(dst, v.int(i), v.digits)
 	case formDigits:
-		return appendDigits(dst, v.ints[i], v.digits)
+		return appendDigits(dst, v.int(i), v.digits)
 	case formTimes:
-		sec, nsec := v.ints[i]/1e9, v.ints[i]%1e9
+		sec, nsec := v.int(i)/1e9, v.int(i)%1e9
 		if nsec < 0 {
 			sec, nsec = sec-1, nsec+1e9
 		}
@@ -185,16 +199,28 @@ func appendHex(dst, data []byte) []byte {
 	return dst
 }
 
+// place returns the template of value i, and how many values before it have that.
+func (t *texts) place(i int) (template int64, rank int) {
+	if t.templates != nil {
+		return t.templates[i], int(t.rank[i])
+	}
+	if t.which.width == 0 {
+		return t.which.least, i
+	}
+	plane := t.which.planes[0]
+	return t.which.at(i), bytes.Count(plane[:i], plane[i:i+1])
+}
+
 // append appends value i, or if the block turns out to be damaged, which that tells, only some of it.
 func (t *texts) append(dst []byte, i int) []byte {
-	template, rank := t.templates[i], int(t.rank[i])
+	template, rank := t.place(i)
 	variables, pieces := t.variables[template], t.pieces[template]
 	for h := range variables {
 		if template > 0 {
 			dst = append(dst, pieces[h]...)
 		}
 		c := &variables[h]
-		if !c.read && !t.block.read(c) {
+		if !c.read && !(t.all && t.block.read(c) || t.block.readSome(c)) {
 			return dst
 		}
 		dst = c.append(dst, rank)
@@ -216,6 +242,15 @@ func (v *values) string(i int) []byte {
 
 // read reads the values of c, if that was not done; false: they are damaged.
 func (b *Block) read(c *column) bool {
+	if !b.readSome(c) {
+		return false
+	}
+	b.complete(&c.values)
+	return true
+}
+
+// readSome is read, if a few values are needed.
+func (b *Block) readSome(c *column) bool {
 	if !c.read {
 		b.pause()
 		r := reader{b: b, head: c.head, chunk: c.chunk}
@@ -239,9 +274,9 @@ func (b *Block) Open(block []byte, size int) error {
 	}
 	block = block[1:]
 	if b.Held() > maxHeld {
-		b.dir, b.streams, b.most = nil, nil, nil
+		b.dir, b.streams, b.most, b.holes = nil, nil, nil, nil
 	}
-	b.size, b.budget, b.values, b.bad, b.used, b.memory = size, streamLimit(size), 3*size, false, 0, b.most
+	b.size, b.budget, b.values, b.bad, b.used, b.memory, b.spare = size, streamLimit(size), 3*size, false, 0, b.most, b.holes
 	r := reader{b: b, head: block}
 	n, packed := r.number(b.budget), r.bytes(r.number(len(block)))
 	if b.bad {
@@ -291,7 +326,7 @@ const maxHeld = 8 << 20
 
 // Held returns how many bytes of memory there are for the next block.
 func (b *Block) Held() int {
-	n := cap(b.dir) + 8*len(b.most)
+	n := cap(b.dir) + 8*len(b.most) + int(unsafe.Sizeof(column{}))*len(b.holes)
 	for _, s := range b.streams {
 		n += cap(s)
 	}

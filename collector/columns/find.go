@@ -128,7 +128,7 @@ func (b *Block) Find(out Rows, matcher func(path string) *Matcher) error {
 		}
 		var hits Rows
 		if !m.all() && !b.allWithin(i, m.Times) {
-			if !b.read(c) {
+			if !b.readSome(c) {
 				return ErrDamaged
 			}
 			if m.Within != nil && c.form == formTexts && len(m.Any) > 0 {
@@ -166,6 +166,11 @@ func (b *Block) find(v *values, n int, m *Matcher) Rows {
 	switch {
 	case v.form == formTexts && len(m.Any) > 0:
 		return b.findTexts(v.texts, m, nil)
+	}
+	if v.ends == nil {
+		b.complete(v)
+	}
+	switch {
 	case v.form == formDecimal && m.Numbers != nil:
 		return v.within(m.Numbers(v.digits))
 	case v.form == formTimes && m.Times != nil:
@@ -214,6 +219,13 @@ func (b *Block) write(v *values, n int) {
 func (b *Block) rowsOf(out Rows, column int, hits Rows) {
 	c := &b.columns[column]
 	has := b.having(column)
+	if hits != nil && c.form == formDictionary {
+		hits = c.valuesOf(hits)
+	}
+	if hits != nil && b.every(column) {
+		out.Add(hits)
+		return
+	}
 	value := 0
 	for i := range out {
 		word := uint64(0)
@@ -227,7 +239,7 @@ func (b *Block) rowsOf(out Rows, column int, hits Rows) {
 			value += n
 		} else {
 			for w := word; w != 0; w &= w - 1 {
-				if !hits.Has(c.index(value)) {
+				if !hits.Has(value) {
 					word &^= w & -w
 				}
 				value++
@@ -237,8 +249,34 @@ func (b *Block) rowsOf(out Rows, column int, hits Rows) {
 	}
 }
 
+// valuesOf returns which values of a dictionary are one of the strings.
+func (c *column) valuesOf(strings Rows) Rows {
+	out := newRows(c.n)
+	if c.packed == nil {
+		for i, s := range c.ints {
+			if strings.Has(int(s)) {
+				out.add(i)
+			}
+		}
+		return out
+	}
+	var is [256]uint64 // of each byte
+	for i := range c.ends[min(int(c.packed.least), len(c.ends)):min(int(c.packed.least)+256, len(c.ends))] {
+		if strings.Has(i + int(c.packed.least)) {
+			is[i] = 1
+		}
+	}
+	for i, b := range c.packed.planes[0] {
+		out[i/64] |= is[b] << (i % 64)
+	}
+	return out
+}
+
 // valuesOf returns which values of a column the rows have.
 func (b *Block) valuesOf(column int, rows Rows) Rows {
+	if b.every(column) {
+		return rows
+	}
 	n := b.columns[column].n
 	out, has, value := newRows(n), b.having(column), 0
 	for row, shape := range b.rows {
@@ -255,6 +293,16 @@ func (b *Block) valuesOf(column int, rows Rows) Rows {
 		value++
 	}
 	return out
+}
+
+// every reports whether each row has a value of a column.
+func (b *Block) every(column int) bool {
+	for i := range b.shapes {
+		if b.columns[column].n != len(b.rows) || b.shapes[i].lines > 0 && !b.Has(i, column) {
+			return false
+		}
+	}
+	return true
 }
 
 // having returns 1 for each shape that has a column, and 0 for the others. It is valid until the next call.

@@ -5,7 +5,7 @@ import "bytes"
 // findTexts returns which texts match, of those that are asked about; nil: all. It joins the pieces and
 // variables of a text only if they may have one of m.Any.
 func (b *Block) findTexts(t *texts, m *Matcher, asked Rows) Rows {
-	out := newRows(len(t.templates))
+	out := newRows(t.n)
 	may := make([]func(rank int) bool, len(t.pieces)) // of each template, which of its texts; nil: none
 	for template, n := range t.counts {
 		if n > 0 {
@@ -13,12 +13,31 @@ func (b *Block) findTexts(t *texts, m *Matcher, asked Rows) Rows {
 		}
 	}
 	var text []byte
-	for i, template := range t.templates {
-		if may[template] == nil || asked != nil && !asked.Has(i) || !may[template](int(t.rank[i])) {
-			continue
+	look := func(i int, template int64, rank int) {
+		if asked != nil && !asked.Has(i) || !may[template](rank) {
+			return
 		}
 		if text = t.append(text[:0], i); m.has(text) && m.matches(text) {
 			out.add(i)
+		}
+	}
+	for i, template := range t.templates {
+		if may[template] != nil {
+			look(i, template, int(t.rank[i]))
+		}
+	}
+	for template := range may {
+		if t.templates != nil || may[template] == nil {
+			continue
+		}
+		plane, at := t.which.planes[0], 0
+		for rank := range t.counts[template] {
+			if plane == nil { // all have that template
+				look(rank, int64(template), rank)
+				continue
+			}
+			at += bytes.IndexByte(plane[at:], byte(int64(template)-t.which.least)) + 1
+			look(at-1, int64(template), rank)
 		}
 	}
 	return out
@@ -77,8 +96,12 @@ func (b *Block) mayHave(t *texts, template int64, any [][]byte) func(rank int) b
 // variable.
 func inPieces(pieces [][]byte, s []byte) bool {
 	for p := range pieces {
-		for at := range pieces[p] {
-			if pieces[p][at] == s[0] && follows(pieces[p:], at, s) {
+		for at, piece := 0, pieces[p]; ; at++ {
+			n := bytes.IndexByte(piece[at:], s[0])
+			if n < 0 {
+				break
+			}
+			if at += n; follows(pieces[p:], at, s) {
 				return true
 			}
 		}

@@ -73,14 +73,17 @@ func (b *Block) AppendRows(dst []byte, rows Rows, keep func(path string) bool) (
 // readFor reads the columns that the rows need, or all rows if there are none, and goes to their
 // first values; false: they are damaged.
 func (b *Block) readFor(shapes []shape, rows Rows) bool {
-	done := make([]bool, len(shapes))
+	done, read := make([]bool, len(shapes)), b.read
+	if rows != nil && 32*rows.Len() <= len(b.rows) {
+		read = b.readSome
+	}
 	for row, of := range b.rows {
 		if done[of] || rows != nil && !rows.Has(row) {
 			continue
 		}
 		done[of] = true
 		for _, h := range shapes[of].holes {
-			if !b.read(&b.columns[h]) {
+			if !read(&b.columns[h]) {
 				return false
 			}
 		}

@@ -3,6 +3,7 @@ package columns
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 )
 
 // A reader reads the head of a column. What does not fit sets bad of the block.
@@ -16,6 +17,11 @@ func (r *reader) fail() { r.b.bad, r.head = true, nil }
 
 // number reads a number of at most limit.
 func (r *reader) number(limit int) int {
+	if len(r.head) > 0 && int(r.head[0]) < min(1<<7, limit) { // as most are
+		v := int(r.head[0])
+		r.head = r.head[1:]
+		return v
+	}
 	v, n := binary.Uvarint(r.head)
 	if n <= 0 || v > uint64(limit) {
 		r.fail()
@@ -89,44 +95,71 @@ func (r *reader) stream() []byte {
 	return out
 }
 
+// packed is integers as they are stored.
+type packed struct {
+	planes             [8][]byte // their bytes, the lowest first
+	width, n           int
+	delta              bool
+	least, first, unit int64
+}
+
+// packed reads n integers, one or more. It returns nil if they are damaged.
+func (r *reader) packed(n int) *packed {
+	flags := r.byte()
+	p := &packed{width: int(flags & 15), n: n, delta: flags&16 != 0, least: r.signed()}
+	if p.delta {
+		p.first = r.signed()
+		n--
+	}
+	if p.width > 8 || flags>>5 > 3 || r.b.bad {
+		r.fail()
+		return nil
+	}
+	for w := range p.width {
+		if p.planes[w] = r.stream(); len(p.planes[w]) != n {
+			r.fail()
+			return nil
+		}
+	}
+	p.unit = [4]int64{1, 1e3, 1e6, 1e9}[flags>>5]
+	return p
+}
+
+// at returns integer i, unless they are differences.
+func (p *packed) at(i int) (v int64) {
+	for w, plane := range p.planes[:p.width] {
+		v |= int64(plane[i]) << (8 * w)
+	}
+	return (v + p.least) * p.unit
+}
+
 // ints reads n integers. They are valid until the next block.
 func (r *reader) ints(n int) []int64 {
 	if n == 0 {
 		return []int64{}
 	}
-	flags := r.byte()
-	width, delta, scale := int(flags&15), flags&16 != 0, int(flags>>5)
-	least, first := r.signed(), int64(0)
-	if delta {
-		first = r.signed()
-		n--
+	if p := r.packed(n); p != nil {
+		return r.b.ints(p)
 	}
-	if width > 8 || scale > 3 || r.b.bad {
-		r.fail()
-		return nil
-	}
-	var planes [8][]byte
-	for w := range width {
-		if planes[w] = r.stream(); len(planes[w]) != n {
-			r.fail()
-			return nil
-		}
-	}
-	unit := [4]int64{1, 1e3, 1e6, 1e9}[scale]
-	if !delta {
-		out := r.b.integers(n)
-		join(out, planes[:width])
+	return nil
+}
+
+// ints returns integers, valid until the next block.
+func (b *Block) ints(p *packed) []int64 {
+	out := b.integers(p.n)
+	if !p.delta {
+		join(out, p.planes[:p.width])
 		for i := range out {
-			out[i] = (out[i] + least) * unit
+			out[i] = (out[i] + p.least) * p.unit
 		}
 		return out
 	}
-	out := r.b.integers(n + 1)
-	join(out[1:], planes[:width])
-	out[0] = first * unit
+	join(out[1:], p.planes[:p.width])
+	next := p.first
+	out[0] = next * p.unit
 	for i := range out[1:] {
-		first += out[i+1] + least
-		out[i+1] = first * unit
+		next += out[i+1] + p.least
+		out[i+1] = next * p.unit
 	}
 	return out
 }
@@ -152,6 +185,18 @@ func join(out []int64, planes [][]byte) {
 			}
 		}
 	}
+}
+
+// variables returns n columns until the next block.
+func (b *Block) variables(n int) []column {
+	if n > len(b.spare) {
+		b.spare = make([]column, max(n, 2*len(b.holes), 128))
+		b.holes = b.spare
+	}
+	out := b.spare[:n:n]
+	clear(out)
+	b.spare = b.spare[n:]
+	return out
 }
 
 // integers returns memory for n integers until the next block.
@@ -203,16 +248,19 @@ func (r *reader) column(n int, whole bool) (v values) {
 	case formDictionary:
 		distinct := r.number(n)
 		v = r.strings(distinct)
-		if v.indexes = r.ints(n); r.outside(v.indexes, distinct) {
-			r.fail()
+		v.packed = r.packed(n)
+		if p := v.packed; p != nil && (p.delta || p.width != 1 || p.unit != 1 || p.least < 0 || int64(slices.Max(p.planes[0])) >= int64(distinct)-p.least) {
+			if r.b.complete(&v); r.outside(v.ints, distinct) {
+				r.fail()
+			}
 		}
 	case formDecimal, formDigits:
 		if v.digits = int(r.byte()); v.digits > maxDigits {
 			r.fail()
 		}
-		v.ints = r.ints(n)
+		v.packed = r.packed(n)
 	case formTimes:
-		v.ints = r.ints(n)
+		v.packed = r.packed(n)
 	case formHex:
 		v.digits = int(r.byte())
 		if v.text = r.stream(); v.digits == 0 || v.digits%2 != 0 || len(v.text) != n*v.digits/2 {
@@ -224,7 +272,30 @@ func (r *reader) column(n int, whole bool) (v values) {
 		r.fail()
 	}
 	v.form = form
+	if v.packed != nil && v.packed.delta {
+		r.b.complete(&v)
+	}
 	return v
+}
+
+// complete joins integers, and counts texts, to read all of them.
+func (b *Block) complete(v *values) {
+	if v.packed != nil {
+		v.ints, v.packed = b.ints(v.packed), nil
+	}
+	t := v.texts
+	if t == nil || b.bad || t.all {
+		return
+	}
+	if t.all = true; t.templates == nil && t.which.width > 0 {
+		t.templates = b.ints(t.which)
+		t.rank = b.integers(t.n)
+		ranks := make([]int64, len(t.counts))
+		for i, template := range t.templates {
+			t.rank[i] = ranks[template]
+			ranks[template]++
+		}
+	}
 }
 
 // outside reports whether an index is not below limit.
@@ -241,22 +312,40 @@ func (r *reader) outside(indexes []int64, limit int) bool {
 func (r *reader) texts(n int) *texts {
 	kept := r.number(n)
 	templates := r.strings(kept)
-	t := &texts{block: r.b, templates: r.ints(n), rank: r.b.integers(n), pieces: make([][][]byte, kept+1), variables: make([][]column, kept+1)}
-	if r.outside(t.templates, kept+1) || r.b.bad {
-		r.fail()
+	t := &texts{block: r.b, n: n, which: r.packed(n), counts: make([]int, kept+1), pieces: make([][][]byte, kept+1), variables: make([][]column, kept+1)}
+	if r.b.bad {
 		return t
 	}
-	t.counts = make([]int, kept+1)
-	for i, template := range t.templates {
-		t.rank[i] = int64(t.counts[template])
-		t.counts[template]++
+	if p := t.which; p.width == 0 && !p.delta && p.unit == 1 && 0 <= p.least && p.least <= int64(kept) {
+		t.counts[p.least] = n
+	} else if p.width == 1 && !p.delta && p.unit == 1 && 0 <= p.least && p.least <= int64(kept) {
+		var counts [256]int
+		for _, c := range p.planes[0] {
+			counts[c]++
+		}
+		for _, n := range counts[copy(t.counts[p.least:], counts[:]):] {
+			if n > 0 {
+				r.fail()
+				return t
+			}
+		}
+	} else {
+		t.templates, t.rank = r.b.ints(p), r.b.integers(n)
+		if r.outside(t.templates, kept+1) {
+			r.fail()
+			return t
+		}
+		for i, template := range t.templates {
+			t.rank[i] = int64(t.counts[template])
+			t.counts[template]++
+		}
 	}
 	holes := bytes.Count(templates.text, []byte{hole})
 	if holes > len(r.head) { // each column has a byte there, at least
 		r.fail()
 		return t
 	}
-	columns, pieces := make([]column, 1+holes), make([][]byte, 0, kept+holes) // of all templates
+	columns, pieces := r.b.variables(1+holes), make([][]byte, 0, kept+holes) // of all templates
 	for i, n := range t.counts {
 		of := 1
 		if i > 0 {
