@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,20 +23,7 @@ type Browser struct{ ctx context.Context }
 // Start starts Chromium, or skips the test where there is none.
 func Start(t testing.TB) *Browser {
 	t.Helper()
-	return start(t, testkit.Program(t, "chromium"))
-}
-
-// StartIdle starts a Chromium that works only while nothing else of the machine does, as if it were on another.
-func StartIdle(t testing.TB) *Browser {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "chromium")
-	testkit.OK(t, os.WriteFile(path, fmt.Appendf(nil, "#!/bin/sh\nexec %s --idle 0 %s \"$@\"\n", testkit.Program(t, "chrt"), testkit.Program(t, "chromium")), 0o700))
-	return start(t, path)
-}
-
-func start(t testing.TB, path string) *Browser {
-	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, // in a container
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(testkit.Program(t, "chromium")), chromedp.NoSandbox, // in a container
 		chromedp.Flag("disable-quic", true), chromedp.Flag("hide-scrollbars", false))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocator)
@@ -48,6 +34,9 @@ func start(t testing.TB, path string) *Browser {
 	testkit.OK(t, chromedp.Do(ctx)) // starts it
 	return &Browser{ctx}
 }
+
+// patience is how long one call may take on a busy machine.
+const patience = 2 * time.Minute
 
 // A Tab is a page of the browser.
 type Tab struct {
@@ -86,14 +75,16 @@ func (tab *Tab) Failures() (list []string) {
 // Go leads the tab to a URL and waits until it is loaded.
 func (tab *Tab) Go(url string) {
 	tab.t.Helper()
-	testkit.OK(tab.t, chromedp.Do(tab.ctx, chromedp.Navigate(url)))
+	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	defer cancel()
+	testkit.OK(tab.t, chromedp.Do(ctx, chromedp.Navigate(url)))
 }
 
 // Call calls a method of the DevTools protocol.
 func (tab *Tab) Call(method string, params, result any) {
 	tab.t.Helper()
 	err := chromedp.Do(tab.ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		return target.Call(ctx, method, params, result)
 	}))
