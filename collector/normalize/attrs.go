@@ -114,10 +114,13 @@ func (n *Normalizer) appendName(raw, suffix []byte) {
 // nameSet holds the names in attrs of one event, unescaped, and finds the
 // suffix for one that is there already. Few names are searched in a row, many
 // through a hash table, so that a thousand members cost no more each than ten.
+// Events mostly have the names of the one before in the same order: those are
+// compared with it, and neither searched nor copied.
 type nameSet struct {
 	seed  maphash.Seed
 	text  []byte  // all names, end to end
-	list  []entry // in the order of arrival
+	list  []entry // in the order of arrival; after n those of the event before, until one differs
+	n     int     // names of this event
 	table []int32 // open addressing, index in list + 1; empty while few
 	try   []byte  // a name with a suffix; its tail is returned by add
 }
@@ -132,29 +135,28 @@ const few = 16
 
 func (s *nameSet) init() { s.seed = maphash.MakeSeed() }
 
-func (s *nameSet) len() int { return len(s.list) }
+func (s *nameSet) len() int { return s.n }
 
-func (s *nameSet) reset() {
-	s.text, s.list = s.text[:0], s.list[:0]
-	if len(s.table) > 0 {
-		clear(s.table)
-		s.table = s.table[:0]
-	}
-}
+func (s *nameSet) reset() { s.n = 0 }
 
 // shrink gives up memory that an unusual event has made grow.
-func (s *nameSet) shrink() {
-	if cap(s.text) > keepScratch {
-		s.text = nil
-	}
-	if cap(s.try) > keepScratch {
-		s.try = nil
+func (s *nameSet) shrink(keep int) {
+	if max(cap(s.text), cap(s.try)) > keep {
+		*s = nameSet{seed: s.seed}
 	}
 }
 
 // add adds name to the set and returns the suffix that makes it unique there,
 // usually none. The suffix is valid until the next call.
 func (s *nameSet) add(name []byte) (suffix []byte) {
+	if s.n < len(s.list) {
+		if s.is(s.n, name) {
+			s.list[s.n].next = 0
+			s.n++
+			return nil
+		}
+		s.cut()
+	}
 	found, slot := s.find(name)
 	if found < 0 {
 		s.insert(name, slot)
@@ -177,7 +179,7 @@ func (s *nameSet) add(name []byte) (suffix []byte) {
 // find returns the place of name in list, or -1 and its free place in table.
 func (s *nameSet) find(name []byte) (index, slot int) {
 	if len(s.table) == 0 {
-		for i := range s.list {
+		for i := range s.n {
 			if s.is(i, name) {
 				return i, 0
 			}
@@ -187,7 +189,7 @@ func (s *nameSet) find(name []byte) (index, slot int) {
 	mask := len(s.table) - 1
 	slot = int(maphash.Bytes(s.seed, name)) & mask
 	for s.table[slot] != 0 {
-		if i := int(s.table[slot]) - 1; s.is(i, name) {
+		if i := int(s.table[slot]) - 1; i < s.n && s.is(i, name) {
 			return i, slot
 		}
 		slot = (slot + 1) & mask
@@ -195,15 +197,19 @@ func (s *nameSet) find(name []byte) (index, slot int) {
 	return -1, slot
 }
 
-func (s *nameSet) is(i int, name []byte) bool {
+func (s *nameSet) is(i int, name []byte) bool { return string(s.at(i)) == string(name) }
+
+// at returns the name at a place in list.
+func (s *nameSet) at(i int) []byte {
 	e := &s.list[i]
-	return e.end-e.start == len(name) && string(s.text[e.start:e.end]) == string(name)
+	return s.text[e.start:e.end]
 }
 
 func (s *nameSet) insert(name []byte, slot int) {
 	start := len(s.text)
 	s.text = append(s.text, name...)
 	s.list = append(s.list, entry{start: start, end: len(s.text)})
+	s.n++
 	if len(s.table) > 0 {
 		s.table[slot] = int32(len(s.list))
 	}
@@ -225,8 +231,8 @@ func (s *nameSet) grow() {
 		clear(s.table)
 	}
 	mask := size - 1
-	for i, e := range s.list {
-		slot := int(maphash.Bytes(s.seed, s.text[e.start:e.end])) & mask
+	for i := range s.list {
+		slot := int(maphash.Bytes(s.seed, s.at(i))) & mask
 		for s.table[slot] != 0 {
 			slot = (slot + 1) & mask
 		}
@@ -236,17 +242,18 @@ func (s *nameSet) grow() {
 
 // truncate takes out all names but the first k.
 func (s *nameSet) truncate(k int) {
-	if k == len(s.list) {
-		return
-	}
-	s.list, s.text = s.list[:k], s.text[:0]
-	for i := range s.list {
+	for i := range k {
 		s.list[i].next = 0
-		s.text = s.text[:s.list[i].end]
 	}
+	s.n = k
+}
+
+// cut forgets the event before, of which list has more names.
+func (s *nameSet) cut() {
+	s.text, s.list = s.text[:s.list[s.n].start], s.list[:s.n]
 	switch {
 	case len(s.table) == 0:
-	case k > few:
+	case s.n > few:
 		s.grow()
 	default:
 		clear(s.table)

@@ -55,9 +55,8 @@ const maxService = 256
 // nameService sets n.service, which is a part of attrs, to the name of the service.
 func (n *Normalizer) nameService() {
 	found := false
-	for i := range n.names.list {
-		e := &n.names.list[i]
-		name := n.names.text[e.start:e.end]
+	for i := range n.names.len() {
+		name := n.names.at(i)
 		found = found || serviceRank(name) >= 0 || holdsMetadata(name)
 	}
 	if !found || n.lineSize()+maxService > n.limits.MaxEventBytes {

@@ -151,10 +151,7 @@ func (k *Known) Slot(slot Slot) jsonwalk.Span { return k.slots[slot] }
 func (k *Known) Attrs() int { return k.names.len() }
 
 // Attr returns the name of an attribute, which has no escapes.
-func (k *Known) Attr(i int) []byte {
-	e := &k.names.list[i]
-	return k.names.text[e.start:e.end]
-}
+func (k *Known) Attr(i int) []byte { return k.names.at(i) }
 
 // Scratch is memory that an Enricher uses from event to event.
 type Scratch struct {

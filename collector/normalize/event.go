@@ -89,6 +89,15 @@ func (n *Normalizer) endEvent(dst *Batch, end int) {
 	}
 }
 
+// A shape has for each place in an object the name that was there last, and its key: most
+// events have the names of the one before, so that few are looked up.
+type shape [32]struct {
+	name [29]byte // as JSON
+	size uint8
+	in   scope
+	key  key
+}
+
 // readMembers reads the members of an object; the first begins at
 // body.text[i], and the closing brace, and returns the end, or -1 at a syntax error.
 // At the top of an event the known keys fill their slots; everything else goes to
@@ -100,16 +109,23 @@ func (n *Normalizer) readMembers(i int, in scope, depth int) int {
 	if i < len(text) && text[i] == '}' {
 		return i + 1
 	}
-	for {
+	known := &n.shapes[n.inner][min(in, 1)]
+	for k := 0; ; k++ {
 		c := jsonwalk.Checker{MaxDepth: maxNested - depth}
 		end, at := c.Name(text, i)
 		if at < 0 || at == len(text) {
 			return -1
 		}
 		name := jsonwalk.Span{Start: i, End: end}
-		key := keyOther
-		if in != belowAttrs {
-			key = n.lookupIn(in, name.Of(text))
+		key, member := keyOther, &known[k%len(known)]
+		switch raw := text[i:end]; {
+		case in == belowAttrs:
+		case member.in == in && string(member.name[:member.size]) == string(raw):
+			key = member.key
+		default:
+			if key = n.lookupIn(in, raw); len(raw) <= len(member.name) {
+				member.size, member.in, member.key = uint8(copy(member.name[:], raw)), in, key
+			}
 		}
 		if merges(key) && text[at] == '{' {
 			raw := name.Of(text)

@@ -72,6 +72,7 @@ type named struct {
 	ends [2]uint64 // of the name
 	name string
 	key  key
+	low  key  // in objects that are merged
 	root bool // an object there has members that are read
 }
 
@@ -137,6 +138,14 @@ func NewKeys(added map[string][]string) (*Keys, error) {
 	}
 	for name := range seconds {
 		k.noteBelow(name)
+	}
+	for i := range k.list {
+		n := &k.list[i]
+		if n.low = keyOther; n.key < numSlots {
+			n.low = k.find([]byte(seconds[n.name])).key
+		} else if n.key >= firstRow && k.row(n.key).below {
+			n.low = n.key
+		}
 	}
 	return k, nil
 }
@@ -263,7 +272,7 @@ func hash(ends [2]uint64) uint64 {
 	return (ends[0] ^ ends[1]<<7) * 0x9E3779B97F4A7C15 >> (64 - cellBits)
 }
 
-var unknown = named{key: keyOther}
+var unknown = named{key: keyOther, low: keyOther}
 
 // find returns what is known of a name.
 func (k *Keys) find(name []byte) *named {
@@ -294,20 +303,13 @@ func (k *Keys) below(name []byte) key {
 	if n := len(name); n == 0 || k.belowLens[0][name[0]]&k.belowLens[1][name[n-1]]>>(n&63)&1 == 0 {
 		return keyOther
 	}
-	switch to := k.find(name).key; {
-	case to == keyOther:
-	case to < numSlots:
-		return k.find(seconds[string(name)]).key
-	case to >= firstRow && k.rows[to-firstRow].below:
-		return to
-	}
-	return keyOther
+	return k.find(name).low
 }
 
 // seconds are second names that count in merged objects for first ones.
-var seconds = map[string][]byte{"error": []byte("err"), "logger": []byte("loggerName"),
-	"trace_id": []byte("traceID"), "traceId": []byte("traceID"), "trace.id": []byte("traceID"),
-	"span_id": []byte("spanID"), "spanId": []byte("spanID"), "span.id": []byte("spanID")}
+var seconds = map[string]string{"error": "err", "logger": "loggerName",
+	"trace_id": "traceID", "traceId": "traceID", "trace.id": "traceID",
+	"span_id": "spanID", "spanId": "spanID", "span.id": "spanID"}
 
 // row is that of a key that has one.
 func (k *Keys) row(to key) *reading { return &k.rows[to-firstRow] }

@@ -118,10 +118,12 @@ var ErrEmpty = errors.New("the body is empty; expected a JSON object, an array o
 // nor into a Batch.
 type Normalizer struct {
 	limits Limits
-	short  int   // bytes of JSON that no limit on a key or a value can be under
-	body   body  // set for the length of one call of Body or Line
-	ev     event // set for the length of one event
-	late   late  // emptied at each event's end
+	short  int         // bytes of JSON that no limit on a key or a value can be under
+	body   body        // set for the length of one call of Body or Line
+	ev     event       // set for the length of one event
+	late   late        // emptied at each event's end
+	inner  uint8       // 1 while a payload is read
+	shapes [2][2]shape // by inner, and whether the object is one that is merged
 
 	attrs   []byte // members of attrs so far, each followed by ','
 	names   nameSet
@@ -230,7 +232,7 @@ func (n *Normalizer) end() {
 	if cap(n.failure.value) > keepScratch {
 		n.failure.value = nil
 	}
-	n.names.shrink()
+	n.names.shrink(keepScratch)
 	n.scratch.shrink()
 }
 
@@ -239,7 +241,8 @@ func (n *Normalizer) MaxEventBytes() int { return n.limits.MaxEventBytes }
 
 // Drop throws the scratch memory of n away.
 func (n *Normalizer) Drop() {
-	n.attrs, n.unquote, n.opened, n.failure.value, n.builder.text, n.names.text, n.names.try, n.scratch = nil, nil, nil, nil, nil, nil, nil, Scratch{}
+	n.attrs, n.unquote, n.opened, n.failure.value, n.builder.text, n.scratch = nil, nil, nil, nil, nil, Scratch{}
+	n.names.shrink(0)
 }
 
 // Kept is how many bytes n keeps between calls.

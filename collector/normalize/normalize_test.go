@@ -3,6 +3,7 @@ package normalize
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,25 @@ func TestKeys(t *testing.T) {
 				t.Errorf("got  %swant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestNamesOfTheEventBefore: an event's names are the same after any other event.
+func TestNamesOfTheEventBefore(t *testing.T) {
+	many := strings.Fields("b c d e f g h i j k l m n o p q r s t u v w x y z")
+	lists := [][]string{{"a"}, {"a", "b"}, {"a", "a"}, {"a", "a_2"}, {"a_2", "a", "a"}, {"a", "b", "a", "c", "a"}, {"b", "a"},
+		many, slices.Concat(many, []string{"b", "b"}), slices.Concat(many[:few-1], []string{"b"}), slices.Concat(many[:few+1], []string{"x"}), many[1:], many[:3]}
+	event := func(names []string) string { return `{"` + strings.Join(names, `":1,"`) + `":1}` }
+	n := New(Limits{})
+	for _, before := range lists {
+		for _, names := range lists {
+			want, _ := normalizeBody(t, Limits{}, event(names))
+			got := new(Batch)
+			n.Body(got, []byte(event(before)+event(names)), received)
+			if _, last, _ := strings.Cut(string(got.Lines), "\n"); last != string(want.Lines) {
+				t.Errorf("%s after %s: %s, alone %s", event(names), event(before), last, want.Lines)
+			}
+		}
 	}
 }
 

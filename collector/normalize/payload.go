@@ -162,19 +162,19 @@ func (n *Normalizer) open(form form, part []byte) bool {
 	}
 	n.work += uint(len(part))
 	before, sent, escapes := n.attempt(), n.body.text, n.body.escapes
-	n.ev.filled &^= 1 << keyMsg
+	around := before.ev
+	around.filled &^= 1 << keyMsg
 	at, end, exact := 0, 0, true
 	if form == jsonForm && n.ready.Len() > 0 && n.ready == before.ev.slots[keyMsg] {
 		end = len(n.opened)
-		n.keepSlots(end)
+		n.keepSlots(&around, end)
 	} else {
-		n.keepSlots(0)
+		n.keepSlots(&around, 0)
 		at = len(n.opened)
 		exact = n.unpack(form, part)
 		end = len(n.opened)
 	}
 	n.ready = jsonwalk.Span{}
-	around := n.ev
 	if exact && n.readPayload(at, end, form, &around) && n.lineSize() <= n.limits.MaxEventBytes {
 		n.failure.value = n.failure.value[:0] // it is in its slot
 		n.gatherError()
@@ -196,11 +196,12 @@ func (n *Normalizer) addParsed(object []byte, all bool, before *attempt) {
 	if !n.roomFor(len(n.attrs) + n.lineSize() + len(object)) {
 		return
 	}
+	around := n.ev
 	if all {
-		n.ev.filled &^= 1 << keyMsg
+		around.filled &^= 1 << keyMsg
 	}
-	n.keepSlots(0)
-	around, at := n.ev, len(n.opened)
+	n.keepSlots(&around, 0)
+	at := len(n.opened)
 	n.opened = append(n.opened, object...)
 	if !n.readPayload(at, len(n.opened), parsedForm, &around) || n.lineSize() > n.limits.MaxEventBytes {
 		n.takeBack(before)
@@ -216,34 +217,34 @@ func (n *Normalizer) isOpened() bool {
 	return len(n.opened) > 0 && len(n.body.text) > 0 && &n.opened[0] == &n.body.text[0]
 }
 
-// keepSlots adds to the first bytes of n.opened the texts of the event's slots, unless they
+// keepSlots adds to the first bytes of n.opened the texts of an event's slots, unless they
 // are there already.
-func (n *Normalizer) keepSlots(first int) {
+func (n *Normalizer) keepSlots(ev *event, first int) {
 	if n.isOpened() {
 		if len(n.failure.value) > 0 {
-			n.keepError()
+			n.keepError(ev)
 			n.body.text = n.opened
 		}
 		return
 	}
 	n.opened = n.opened[:first]
-	n.ev.slots[keyTime], n.ev.slots[keyLevel] = jsonwalk.Span{}, jsonwalk.Span{}
-	for m := n.ev.filled >> keyMsg << keyMsg; m != 0; m &= m - 1 {
-		slot := &n.ev.slots[bits.TrailingZeros16(m)]
+	ev.slots[keyTime], ev.slots[keyLevel] = jsonwalk.Span{}, jsonwalk.Span{}
+	for m := ev.filled >> keyMsg << keyMsg; m != 0; m &= m - 1 {
+		slot := &ev.slots[bits.TrailingZeros16(m)]
 		start := len(n.opened)
 		n.opened = append(n.opened, slot.Of(n.body.text)...)
 		*slot = jsonwalk.Span{Start: start, End: len(n.opened)}
 	}
 	if len(n.failure.value) > 0 {
-		n.keepError()
+		n.keepError(ev)
 	}
 }
 
 // keepError makes an error that is not as it was sent the text of its slot.
-func (n *Normalizer) keepError() {
+func (n *Normalizer) keepError(ev *event) {
 	start := len(n.opened)
 	n.opened = append(n.opened, n.failure.value...)
-	n.ev.slots[keyError] = jsonwalk.Span{Start: start, End: len(n.opened)}
+	ev.slots[keyError] = jsonwalk.Span{Start: start, End: len(n.opened)}
 }
 
 // unpack appends a payload, a part of a JSON string, to n.opened as an object.
@@ -303,7 +304,9 @@ func (n *Normalizer) readObject(at, end int) bool {
 	if first := jsonwalk.SkipSpace(text, at+1); first >= end || text[first] == '}' {
 		return false
 	}
-	if n.readMembers(at+1, topLevel, 1) != end || n.ev.fault != ok {
+	n.inner = 1
+	read := n.readMembers(at+1, topLevel, 1)
+	if n.inner = 0; read != end || n.ev.fault != ok {
 		return false
 	}
 	if n.late.n > 0 {

@@ -179,8 +179,7 @@ const last = block - 1
 
 // copyWords copies k bytes, and up to 16 after them, and returns where they end.
 func copyWords(out *[beyond]byte, n int, from *[beyond]byte, i, k int) int {
-	binary.LittleEndian.PutUint64(out[n&last:], binary.LittleEndian.Uint64(from[i&last:]))
-	binary.LittleEndian.PutUint64(out[n&last+8:], binary.LittleEndian.Uint64(from[i&last+8:]))
+	*(*[16]byte)(out[n&last:]) = *(*[16]byte)(from[i&last:])
 	if k > 16 {
 		copy(out[n+16:n+k], from[i+16:])
 	}

@@ -37,6 +37,7 @@ package otlp
 
 import (
 	"bytes"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -112,9 +113,12 @@ type reader struct {
 	text []byte // scratch, of one value
 
 	wire.JSON
-	scopes   []scopeAt // of the ResourceLogs being read
-	reread   int       // bytes that were passed over to be read again
-	fromText []byte    // scratch, of base64
+	scopes   []scopeAt  // of the ResourceLogs being read
+	severity []byte     // text of the record before
+	byText   slog.Level // what it names, if it is known
+	known    bool
+	reread   int    // bytes that were passed over to be read again
+	fromText []byte // scratch, of base64
 }
 
 var readers = pool.Pool[*reader]{New: func() *reader { return &reader{text: make([]byte, 0, 64)} }}
@@ -126,7 +130,7 @@ const (
 )
 
 func (r *reader) release() {
-	r.q, r.b, r.reread = nil, nil, 0
+	r.q, r.b, r.severity, r.byText, r.known, r.reread = nil, nil, nil, 0, false, 0
 	for _, scratch := range []*[]byte{&r.text, &r.fromText} {
 		if cap(*scratch) > keepScratch {
 			*scratch = nil

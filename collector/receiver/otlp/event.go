@@ -121,7 +121,11 @@ func (r *reader) times(rec *record) {
 
 // level sets the event's level.
 func (r *reader) level(rec *record) {
-	byText, known := levels.ParseAny(r.textOf(rec.severityText))
+	if !bytes.Equal(r.severity, rec.severityText) {
+		r.severity = rec.severityText
+		r.byText, r.known = levels.ParseAny(r.textOf(r.severity))
+	}
+	byText, known := r.byText, r.known
 	level, numbered := levels.OTel(int64(rec.severity))
 	if !numbered {
 		level = byText // INFO if it is not known

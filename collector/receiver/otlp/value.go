@@ -57,10 +57,6 @@ func (r *reader) any(msg part, use func(v anyValue) (end int, err error)) (end i
 
 // readAny reads an AnyValue in protocol buffers.
 func readAny(msg []byte) (v anyValue, err error) {
-	if text, rest := wire.Short(msg, byte(anyString)); text != nil && len(rest) == 0 {
-		v.kind, v.bytes = anyString, text
-		return v, nil
-	}
 	w := wire.Over(msg)
 	for w.Next() {
 		if f := anyValueMsg.byNumber(w.Num, w.Type); f != nil {
@@ -155,12 +151,16 @@ func (r *reader) pair(msg part, as named) (end int, err error) {
 		}
 		return r.jsonPair(msg.at, as)
 	}
-	key, text, err := wire.Pair(msg.bytes)
+	key, value, err := wire.Pair(msg.bytes)
 	if err != nil {
 		return 0, broken(&keyValueMsg, err)
 	}
 	r.name(key, as)
-	v, err := readAny(text)
+	if text, rest := wire.Short(value, byte(anyString)); text != nil && len(rest) == 0 { // as most are
+		r.b.String(text)
+		return 0, nil
+	}
+	v, err := readAny(value)
 	if err != nil {
 		return 0, err
 	}

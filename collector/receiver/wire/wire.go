@@ -3,6 +3,8 @@
 package wire
 
 import (
+	"encoding/binary"
+
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -66,22 +68,25 @@ func (f *Fields) Err() error { return f.err }
 // Next goes to the next field.
 func (f *Fields) Next() bool {
 	b := f.rest
-	if len(b) < 2 || b[0] < 1<<3 || b[0] >= 0x80 || b[1] >= 0x80 {
+	if len(b) < 2 || b[0] < 1<<3 || b[0] >= 0x80 {
 		return f.next()
 	}
-	// The tag is one byte, and so is the varint or length after it.
-	switch typ := protowire.Type(b[0] & 7); {
-	case typ == protowire.VarintType:
-		f.Type, f.Value, f.Bytes = typ, uint64(b[1]), nil
-		f.rest = b[2:]
-	case typ == protowire.BytesType && int(b[1]) <= len(b)-2:
-		end := 2 + int(b[1])
-		f.Type, f.Value, f.Bytes = typ, 0, b[2:end]
-		f.rest = b[end:]
+	// The tag is one byte, as nearly all are, and what is after it is short.
+	typ, size, start := protowire.Type(b[0]&7), int(b[1]), 2
+	if size >= 0x80 && typ == protowire.BytesType && len(b) > 2 && b[2] < 0x80 {
+		size, start = size&0x7f|int(b[2])<<7, 3
+	}
+	switch {
+	case typ == protowire.VarintType && size < 0x80:
+		f.Value, f.Bytes, f.rest = uint64(size), nil, b[2:]
+	case typ == protowire.Fixed64Type && len(b) >= 9:
+		f.Value, f.Bytes, f.rest = binary.LittleEndian.Uint64(b[1:9]), nil, b[9:]
+	case typ == protowire.BytesType && (size < 0x80 || start == 3) && size <= len(b)-start:
+		f.Value, f.Bytes, f.rest = 0, b[start:start+size], b[start+size:]
 	default:
 		return f.next()
 	}
-	f.Num = protowire.Number(b[0] >> 3)
+	f.Num, f.Type = protowire.Number(b[0]>>3), typ
 	return true
 }
 

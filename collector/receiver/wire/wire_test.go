@@ -71,6 +71,8 @@ func FuzzFields(f *testing.F) {
 	f.Add(message())
 	f.Add([]byte{0x08, 0x80, 0x01, 0x12, 0x00, 0x12, 0x7f, 0x00})
 	f.Add([]byte{0x07, 0x01, 0x0f, 0x01, 0x0c})
+	f.Add(protowire.AppendBytes([]byte{0x0a}, make([]byte, 0x3fff)))
+	f.Add(protowire.AppendBytes([]byte{0x0a}, make([]byte, 0x80))[:0x82])
 	f.Fuzz(func(t *testing.T, msg []byte) {
 		got := wire.Over(msg)
 		for rest := msg; ; {
