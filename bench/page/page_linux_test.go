@@ -317,7 +317,7 @@ func open(ctx context.Context, address byte, asks []ask, refused *atomic.Int64, 
 		}
 		defer answer.Body.Close()
 		switch answer.StatusCode {
-		case http.StatusTooManyRequests: // of which a page tells its reader, who asks again
+		case http.StatusTooManyRequests: // a page tells its reader, who asks again
 			refused.Add(1)
 		case http.StatusOK:
 		default:
