@@ -224,6 +224,9 @@ func decoded(t *testing.T, name string, block []byte, size int) {
 	if took := after.TotalAlloc - before.TotalAlloc; took > mostAllocated(size) {
 		t.Fatalf("%s: %d bytes were allocated for %d bytes of lines, at most %d may be", name, took, size, mostAllocated(size))
 	}
+	if b := new(Block); b.Open(block, size) == nil {
+		_ = b.Find(b.Rows(), func(string) *Matcher { return &Matcher{Any: [][]byte{{' '}}} }) // joins all texts
+	}
 }
 
 // TestForgedDirectory changes directories below their checksums and their zstd: whatever they say,

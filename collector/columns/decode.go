@@ -213,6 +213,9 @@ func (t *texts) place(i int) (template int64, rank int) {
 
 // append appends value i, or if the block turns out to be damaged, which that tells, only some of it.
 func (t *texts) append(dst []byte, i int) []byte {
+	if t.block.bad {
+		return dst
+	}
 	template, rank := t.place(i)
 	variables, pieces := t.variables[template], t.pieces[template]
 	for h := range variables {

@@ -278,7 +278,7 @@ func (r *reader) column(n int, whole bool) (v values) {
 	return v
 }
 
-// complete joins integers, and counts texts, to read all of them.
+// complete joins integers, and counts texts, as is best to read many of them.
 func (b *Block) complete(v *values) {
 	if v.packed != nil {
 		v.ints, v.packed = b.ints(v.packed), nil
@@ -289,12 +289,17 @@ func (b *Block) complete(v *values) {
 	}
 	if t.all = true; t.templates == nil && t.which.width > 0 {
 		t.templates = b.ints(t.which)
-		t.rank = b.integers(t.n)
-		ranks := make([]int64, len(t.counts))
-		for i, template := range t.templates {
-			t.rank[i] = ranks[template]
-			ranks[template]++
-		}
+		t.order()
+	}
+}
+
+// order counts texts by their templates.
+func (t *texts) order() {
+	t.rank = t.block.integers(t.n)
+	clear(t.counts)
+	for i, template := range t.templates {
+		t.rank[i] = int64(t.counts[template])
+		t.counts[template]++
 	}
 }
 
@@ -330,15 +335,11 @@ func (r *reader) texts(n int) *texts {
 			}
 		}
 	} else {
-		t.templates, t.rank = r.b.ints(p), r.b.integers(n)
-		if r.outside(t.templates, kept+1) {
+		if t.templates = r.b.ints(p); r.outside(t.templates, kept+1) {
 			r.fail()
 			return t
 		}
-		for i, template := range t.templates {
-			t.rank[i] = int64(t.counts[template])
-			t.counts[template]++
-		}
+		t.order()
 	}
 	holes := bytes.Count(templates.text, []byte{hole})
 	if holes > len(r.head) { // each column has a byte there, at least
