@@ -248,7 +248,7 @@ func (s *nameSet) truncate(k int) {
 	s.n = k
 }
 
-// cut forgets the event before, of which list has more names.
+// cut forgets the names of the event before that come after those of this one.
 func (s *nameSet) cut() {
 	s.text, s.list = s.text[:s.list[s.n].start], s.list[:s.n]
 	switch {
