@@ -85,7 +85,7 @@ func (k *killer) pass(in net.Conn) {
 		io.Copy(out, in)
 		out.(*net.TCPConn).CloseWrite()
 	})
-	buf := make([]byte, 4096)
+	buf := make([]byte, 6) // Lumberjack's acknowledgement: any of some that come together may be the last
 	for {
 		n, err := out.Read(buf)
 		if err != nil || k.kill() {
