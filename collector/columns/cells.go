@@ -152,50 +152,6 @@ func (v *values) kind() (_ Kind, ints []int64, digits int) {
 	return Texts, nil, 0
 }
 
-// spell gives to what varies in texts and their spelling; false: they do not have one template with a few
-// short numbers.
-//
-//	"10.0.0.7"   "\x00.\x00.\x00.\x00"   10<<48 | 0<<32 | 0<<16 | 7
-func (t *texts) spell(to *Cells) bool {
-	const most = 4
-	n := t.n
-	template, _ := t.place(n - 1)
-	variables := t.variables[template]
-	if template == 0 || t.counts[template] != n || len(variables) > most {
-		return false
-	}
-	to.spelled = slices.Grow(to.spelled[:0], n)[:n]
-	clear(to.spelled)
-	to.Spelling = to.Spelling[:0]
-	for i := range variables {
-		to.Spelling = append(append(to.Spelling, t.pieces[template][i]...), hole)
-		if v := t.variable(template, i); v == nil || !v.spell(to, 64/len(variables)) {
-			return false
-		}
-	}
-	to.Spelling = append(to.Spelling, t.pieces[template][len(variables)]...)
-	return true
-}
-
-// spell adds numbers to what varies, with so many bits, or to the spelling if all are one.
-func (v *values) spell(to *Cells, bits int) bool {
-	to.Spelling = append(to.Spelling, v.form, byte(v.digits))
-	switch v.form {
-	case formConstant:
-		to.Spelling = appendBytes(to.Spelling, v.text)
-		return true
-	case formDecimal, formDigits:
-		for i, n := range v.ints {
-			if uint64(n)>>bits != 0 {
-				return false
-			}
-			to.spelled[i] = to.spelled[i]<<bits | n
-		}
-		return true
-	}
-	return false
-}
-
 // Len returns how many rows the block has.
 func (b *Block) Len() int { return len(b.rows) }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -70,7 +71,7 @@ func TestCells(t *testing.T) {
 	e, b := encoder(t), &Block{Own: true}
 	kinds := make(map[Kind]int)
 	spelled := make(map[string]string) // JSON
-	again := 0
+	again, written := 0, 0
 	for round := range 600 {
 		lines := cellLines(r)
 		block := e.Append(nil, lines)
@@ -137,6 +138,17 @@ func TestCells(t *testing.T) {
 						again++
 					}
 					spelled[key] = string(json)
+					if s, ok := NewSpelling(c); ok {
+						written++
+						if back, ok := s.Number(json); !ok || back != n || string(s.Append(nil, n)) != string(json) {
+							t.Fatalf("seed %d: %s is %d, %v; written as %s", seed, json, back, ok, s.Append(nil, n))
+						}
+						other := slices.Clone(json)
+						other[r.IntN(len(other))] = "0123456789-.\"x"[r.IntN(14)]
+						if n, ok := s.Number(other); ok && string(s.Append(nil, n)) != string(other) {
+							t.Fatalf("seed %d: %s is %d", seed, other, n)
+						}
+					}
 				}
 				if c.Kind == Indexes && n >= int64(c.Len()) || len(json) > c.Size() && c.Kind < Spelled {
 					t.Fatalf("seed %d: %s is %d of %d, of %d bytes", seed, json, n, c.Len(), c.Size())
@@ -147,8 +159,8 @@ func TestCells(t *testing.T) {
 			}
 		}
 	}
-	if again < 1000 {
-		t.Errorf("%d values of other blocks: that proves little", again)
+	if again < 1000 || written < 10_000 {
+		t.Errorf("%d values of other blocks, %d written: that proves little", again, written)
 	}
 	for kind := range Times + 1 {
 		if kinds[kind] < 100 {

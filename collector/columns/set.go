@@ -10,9 +10,10 @@ import (
 // is empty.
 type Set struct {
 	slots  []uint64 // a power of two of them: index plus 1 of a string, and the upper half of its hash
-	hashes []uint64
-	ends   []int // in text
+	hashes []uint64 // or the words of Skip
+	ends   []int    // in text
 	text   []byte
+	skips  int
 	seen   uint64 // nobody needs it
 }
 
@@ -21,7 +22,7 @@ var seed = maphash.MakeSeed()
 // Reset makes s empty. It keeps memory for the next strings.
 func (s *Set) Reset() {
 	clear(s.slots)
-	s.hashes, s.ends, s.text = s.hashes[:0], s.ends[:0], s.text[:0]
+	s.hashes, s.ends, s.text, s.skips = s.hashes[:0], s.ends[:0], s.text[:0], 0
 }
 
 // Len returns how many strings there are.
@@ -39,34 +40,28 @@ func (s *Set) At(i int) []byte {
 // Add returns the number of b.
 func (s *Set) Add(b []byte) int { return s.add(b, maphash.Bytes(seed, b)) }
 
-// Append gives b the next number, if s has it or not. Such a set is for AddAll of another.
-func (s *Set) Append(b []byte) { s.append(b, maphash.Bytes(seed, b)) }
-
-func (s *Set) append(b []byte, hash uint64) {
-	s.text = append(s.text, b...)
-	s.ends, s.hashes = append(s.ends, len(s.text)), append(s.hashes, hash)
+// Skip gives the next number to a string that the caller knows by a word. Of that, At is empty and
+// Word returns the word. The other strings are not empty then, and none is that string.
+func (s *Set) Skip(word uint64) {
+	s.skips++
+	s.ends, s.hashes = append(s.ends, len(s.text)), append(s.hashes, word)
 }
 
-// AddAll appends to dst the numbers of the strings from to before to of another set. known, if it is not
-// empty, has those that the caller knows; others are negative.
-func (s *Set) AddAll(dst []int32, other *Set, from, to int, known []int32) []int32 {
-	for (len(s.ends)+to-from)*2 > len(s.slots) {
+// Word returns what Skip got for number i.
+func (s *Set) Word(i int) uint64 { return s.hashes[i] }
+
+// AddAll appends to dst the numbers of the strings from to before to of another set, which skips none.
+func (s *Set) AddAll(dst []int32, other *Set, from, to int) []int32 {
+	for (len(s.ends)-s.skips+to-from)*2 > len(s.slots) {
 		s.grow()
 	}
 	mask, seen := uint64(len(s.slots)-1), uint64(0)
-	is := func(i int) bool { return len(known) > 0 && known[i] >= 0 }
-	for i := from; i < to; i++ {
-		if !is(i) {
-			seen |= s.slots[other.hashes[i]&mask] // all are on their way from memory before one is waited for
-		}
+	for _, hash := range other.hashes[from:to] {
+		seen |= s.slots[hash&mask] // all are on their way from memory before one is waited for
 	}
 	s.seen = seen
 	for i := from; i < to; i++ {
-		if is(i) {
-			dst = append(dst, known[i])
-		} else {
-			dst = append(dst, int32(s.add(other.At(i), other.hashes[i])))
-		}
+		dst = append(dst, int32(s.add(other.At(i), other.hashes[i])))
 	}
 	return dst
 }
@@ -74,14 +69,15 @@ func (s *Set) AddAll(dst []int32, other *Set, from, to int, known []int32) []int
 const upperHalf = 0xffffffff << 32
 
 func (s *Set) add(b []byte, hash uint64) int {
-	if len(s.ends)*2 >= len(s.slots) {
+	if (len(s.ends)-s.skips)*2 >= len(s.slots) {
 		s.grow()
 	}
 	mask := uint64(len(s.slots) - 1)
 	for at := hash & mask; ; at = (at + 1) & mask {
 		slot := s.slots[at]
 		if slot == 0 {
-			s.append(b, hash)
+			s.text = append(s.text, b...)
+			s.ends, s.hashes = append(s.ends, len(s.text)), append(s.hashes, hash)
 			s.slots[at] = hash&upperHalf | uint64(len(s.ends))
 			return len(s.ends) - 1
 		}
@@ -96,6 +92,9 @@ func (s *Set) grow() {
 	s.hashes, s.ends, s.text = slices.Grow(s.hashes, len(s.ends)), slices.Grow(s.ends, len(s.ends)), slices.Grow(s.text, len(s.text))
 	mask := uint64(len(s.slots) - 1)
 	for i, hash := range s.hashes {
+		if s.skips > 0 && len(s.At(i)) == 0 {
+			continue
+		}
 		at := hash & mask
 		for s.slots[at] != 0 {
 			at = (at + 1) & mask

@@ -236,7 +236,14 @@ func TestKnownGroups(t *testing.T) {
 		"long names":     {60, func(block, i int) string { return fmt.Sprintf("%02000d x", block/9*10+i%40) }},
 		"many spellings": {600, func(block, i int) string { return fmt.Sprintf("%c%c-%d", 'a'+block/2%26, 'a'+block/52, i*i%90) }},
 		"long spellings": {20, func(block, i int) string { return fmt.Sprintf("%s-%d", strings.Repeat("y", 1100), block/5+i) }},
-		"numbers":        {60, func(block, i int) string { return fmt.Sprint(block / 2 * i) }},
+		"mixed spellings": {60, func(block, i int) string {
+			n := i * i * (1 + block%3)
+			return []string{
+				fmt.Sprintf("cus_%04d", n), fmt.Sprintf("cus_%04d", n), fmt.Sprintf("cus_%d", n), fmt.Sprintf("cus_%04d", i%4), "cus_0007",
+				fmt.Sprintf("%04d", n), fmt.Sprintf("cus_%04d or %d", n, i%4), "cus_" + []string{"0007", "0008", "x", "07", "", "10 x", "abcdef"}[n%7],
+			}[block*11%8]
+		}},
+		"numbers": {60, func(block, i int) string { return fmt.Sprint(block / 2 * i) }},
 	} {
 		lines, packed := make([][]byte, c.blocks), make([][]byte, c.blocks)
 		for block := range lines {
@@ -249,14 +256,14 @@ func TestKnownGroups(t *testing.T) {
 			}
 			packed[block] = enc.Append(nil, lines[block])
 		}
-		for _, by := range []string{"v", "n, v", "k", "c, k", "c, level", "v, c, absent", "c, absent", "k, level"} {
+		for _, by := range []string{"v", "n, v", "k", "c, k", "c, level", "v, c, absent", "c, absent", "k, level", "n", "v | sort -count | limit 3", "k | sort -count | limit 3"} {
 			q, p, err := parsePiped("| stats count(), max(n) by "+by, testNow)
 			if err != nil {
 				t.Fatal(err)
 			}
 			f := found{tables: new(tables)}
 			l := newLens(q, &f)
-			run := func(tabled bool, merged int) string {
+			run := func(most, merged int) string { // of 3 blocks, how many are tables
 				return runBy(t, p, func(whole *pipe.Run) {
 					parts := []*pipe.Run{whole}
 					for i := range merged {
@@ -270,7 +277,7 @@ func TestKnownGroups(t *testing.T) {
 						}
 					}()
 					for block, frame := range lines {
-						run := parts[block*7%c.blocks%len(parts)]
+						run, tabled := parts[block*7%c.blocks%len(parts)], block*5%7%3 < most
 						if tabled {
 							f.tables.begin = true
 							if frame, err = l.unpack(nil, packed[block], len(frame), columns.Range{}); err != nil {
@@ -291,10 +298,11 @@ func TestKnownGroups(t *testing.T) {
 					}
 				})
 			}
-			want := run(false, 0)
-			for _, merged := range []int{0, 2, 3} {
-				if got := run(true, merged); got != want || len(got) < 50 {
-					t.Errorf("%s by %s, %d merged: got\n%.2000swant\n%.2000s", name, by, merged, got, want)
+			want := run(0, 0)
+			for i := range 9 {
+				most, merged := 1+i%3, []int{0, 2, 3}[i/3]
+				if got := run(most, merged); got != want || len(got) < 50 {
+					t.Errorf("%s by %s, %d of 3 as tables, %d merged: got\n%.2000swant\n%.2000s", name, by, most, merged, got, want)
 				}
 			}
 		}

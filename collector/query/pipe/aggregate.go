@@ -35,9 +35,6 @@ type exact struct{}
 func (exact) estimate() string { return "" }
 func (exact) spare() int       { return 0 }
 
-// stateBytes is about what a state takes without what add returns.
-const stateBytes = 64
-
 // Functions are the functions of stats that take one field, by name.
 var Functions = map[string]func(f *Field) states{
 	"sum":  func(*Field) states { return newList[sum](func(s *sum) { *s = sum{} }) },

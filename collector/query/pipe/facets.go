@@ -197,7 +197,7 @@ func (f *facet) forget() {
 }
 
 func (f *facet) merge(o *facet) {
-	f.into = f.keys.AddAll(f.into[:0], &o.keys, 0, o.keys.Len(), nil)
+	f.into = f.keys.AddAll(f.into[:0], &o.keys, 0, o.keys.Len())
 	for i, key := range f.into {
 		if int(key) == len(f.counts) {
 			f.counts = append(f.counts, 0)

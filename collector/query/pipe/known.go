@@ -26,10 +26,12 @@ type known struct {
 	regroups bool // a new group may give others other numbers
 	table    *Table
 	of       uint64 // Table.Round
-	held     int    // taken since reset
 	useless  bool   // for the table
 	columns  []knownColumn
 	how      []uint32 // of the rows, a byte for each column
+
+	numbered uint32           // how the numbers are to be read that groups have instead of keys; 0: none has one
+	spelling columns.Spelling // of them
 
 	single int                 // the column with several values; -1: there are more of them
 	fixed  [2 + maxKnown]int64 // what direct is of: single, how, and the numbers of the other columns
@@ -75,13 +77,13 @@ type knownColumn struct {
 // returns by how much k has grown.
 func (k *known) begin(s *statsStep, t *Table, rows, groups []int32) (grown int) {
 	if t != k.table || t.Round != k.of {
-		k.use(s, t)
+		grown = k.use(s, t)
 	}
 	if k.useless {
 		for i := range groups {
 			groups[i] = unknown
 		}
-		return 0
+		return grown
 	}
 	k.how = slices.Grow(k.how[:0], len(rows))[:len(rows)]
 	fixed := uint32(0)
@@ -102,12 +104,6 @@ func (k *known) begin(s *statsStep, t *Table, rows, groups []int32) (grown int) 
 	}
 	if k.single >= 0 && len(rows) > 0 {
 		k.fix()
-		for i := range groups {
-			groups[i] = unknown
-			if at := k.slot(i); at < uint64(len(k.direct)) {
-				groups[i] = k.direct[at] - 1
-			}
-		}
 		return grown + k.lookUp(groups)
 	}
 	k.hash()
@@ -150,11 +146,25 @@ func (k *known) look(i int) int32 {
 			return k.direct[at] - 1
 		}
 	}
+	if k.used == 0 {
+		return unknown
+	}
 	return k.group(k.find(i, k.hashOf(i)))
 }
 
-// lookUp finds the groups of rows that direct does not have.
+// lookUp fills groups with those of the rows, by direct and then by places.
 func (k *known) lookUp(groups []int32) (grown int) {
+	c, direct, bit := &k.columns[k.single], k.direct, 8*k.single
+	numbers, mask := c.numbers, c.mask
+	for i, how := range k.how[:len(groups)] {
+		at := uint64(numbers[i&mask])
+		if at < maxDirect && how>>bit&0xff != absent {
+			at++
+		}
+		if groups[i] = unknown; at < uint64(len(direct)) {
+			groups[i] = direct[at] - 1
+		}
+	}
 	for i := range groups {
 		if k.used > 0 && groups[i] == unknown {
 			if groups[i] = k.group(k.find(i, k.hashOf(i))); groups[i] != unknown {
@@ -166,8 +176,8 @@ func (k *known) lookUp(groups []int32) (grown int) {
 	return grown
 }
 
-// use is for rows of a table.
-func (k *known) use(s *statsStep, t *Table) {
+// use is for rows of a table. It returns by how much k and groups have grown.
+func (k *known) use(s *statsStep, t *Table) (grown int) {
 	k.table, k.of = t, t.Round
 	if k.places == nil {
 		k.columns = make([]knownColumn, len(s.Groups))
@@ -195,6 +205,7 @@ func (k *known) use(s *statsStep, t *Table) {
 			if k.useless = c.Size() > maxNames; c.size+c.Size() > maxNames {
 				c.names.Reset()
 				c.size = 0
+				grown += s.writeKeys()
 				k.clear()
 			}
 			c.how, c.entries = named, slices.Grow(c.entries[:0], c.Len())[:c.Len()]
@@ -206,6 +217,10 @@ func (k *known) use(s *statsStep, t *Table) {
 	if several > 1 {
 		k.single = -1
 	}
+	if len(s.Groups) == 1 && s.cuts[0].step == 0 && !k.useless {
+		grown += k.useNumbers(s)
+	}
+	return grown
 }
 
 // spell finds how the numbers are to be read; false: there are too many ways.
@@ -370,10 +385,29 @@ func (k *known) noteDirect(i int, group int32) (grown int, ok bool) {
 		k.direct = slices.Grow(k.direct, int(at)+1-n)
 		k.direct = k.direct[:cap(k.direct)]
 		clear(k.direct[n:])
-		grown = 4 * (cap(k.direct) - before)
+		if grown = 4 * (cap(k.direct) - before); len(k.columns) == 1 {
+			k.move()
+		}
 	}
 	k.direct[at] = group + 1
 	return grown, true
+}
+
+// move gives direct the groups in places, of one column, as far as it reaches.
+func (k *known) move() {
+	left := 0
+	for at := 0; at < len(k.places); at += 2 {
+		if place, n := k.places[at], k.places[at+1]; place == 0 {
+		} else if int64(place>>32) == k.fixed[1] && n+1 < uint64(len(k.direct)) && n < maxDirect {
+			k.direct[n+1] = int32(uint32(place))
+		} else {
+			left++
+		}
+	}
+	if left == 0 {
+		clear(k.places)
+		k.used = 0
+	}
 }
 
 // resize makes 1<<log places. It returns by how much k has grown.
@@ -416,7 +450,7 @@ func (k *known) forget() {
 func (k *known) reset() {
 	const few = 10
 	k.forget()
-	k.held = 0
+	k.numbered = 0
 	if 64-k.shift > few || cap(k.direct) > 1<<few {
 		k.places, k.direct = nil, nil
 	}

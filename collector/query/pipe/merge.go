@@ -1,10 +1,5 @@
 package pipe
 
-import (
-	"bytes"
-	"slices"
-)
-
 // merge adds the groups of other, which is of the same Stats.
 func (s *statsStep) merge(other step) error {
 	const often = 256
@@ -29,17 +24,44 @@ func (s *statsStep) merge(other step) error {
 	if s.keys.Len() == 0 {
 		return s.swap(o)
 	}
-	shared := s.known.shared(&o.known, o.keys.Len())
+	if !s.known.sameNumbers(&o.known) {
+		o.writeKeys()
+	}
 	for from := 0; from < o.keys.Len(); from += often {
 		if err := s.env.Check(); err != nil {
 			return err
 		}
-		grown := s.addGroups(&o.keys, from, min(from+often, o.keys.Len()), shared)
+		grown := s.groupsOf(o, from, min(from+often, o.keys.Len()))
 		if err := s.take(grown + s.mergeStates(s.into, o.states, from)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// groupsOf makes s.into those of some groups of o. It returns what those take that are new.
+func (s *statsStep) groupsOf(o *statsStep, from, to int) (grown int) {
+	s.into = s.into[:0]
+	if n := s.keys.Len(); s.known.numbered == 0 {
+		for s.into = s.keys.AddAll(s.into, &o.keys, from, to); n < s.keys.Len(); n++ {
+			grown += s.newGroup(s.keys.At(n))
+		}
+		return grown
+	}
+	for more := 0; from < to; grown += more {
+		if key := o.keys.At(from); len(key) > 0 {
+			group := 0
+			group, more = s.group(key)
+			s.into = append(s.into, int32(group))
+			from++
+			continue
+		}
+		for s.numbers = s.numbers[:0]; from < to && len(o.keys.At(from)) == 0; from++ {
+			s.numbers = append(s.numbers, int64(o.keys.Word(from)))
+		}
+		s.into, more = s.addNumbers(s.into, s.numbers...)
+	}
+	return grown
 }
 
 // swap takes the groups of o, which gets memory for others. s has none.
@@ -53,27 +75,4 @@ func (s *statsStep) swap(o *statsStep) error {
 	held := o.held
 	o.reset()
 	return s.take(held)
-}
-
-// shared returns, of each of n groups of o, the group of k that has the same number in direct, and so the
-// same key; unknown: it has none. It is empty if numbers do not tell.
-func (k *known) shared(o *known, n int) []int32 {
-	if len(k.columns) != 1 || len(o.columns) != 1 || !bytes.Equal(k.spelling(), o.spelling()) || k.spelling() == nil {
-		return nil
-	}
-	groups := slices.Repeat([]int32{unknown}, n)
-	for i, group := range o.direct[:min(len(o.direct), len(k.direct))] {
-		if group > 0 && k.direct[i] > 0 {
-			groups[group-1] = k.direct[i] - 1
-		}
-	}
-	return groups
-}
-
-// spelling is how the numbers of the one column are to be read that direct is of; nil: they are of names.
-func (k *known) spelling() []byte {
-	if how := k.fixed[1]; how > named && len(k.direct) > 0 {
-		return k.columns[0].spellings.At(int(how - named - 1))
-	}
-	return nil
 }

@@ -47,7 +47,7 @@ func (h *mostFrequent) before(a, b int) bool {
 		return x > y == h.descending
 	}
 	n := len(h.s.Groups)
-	return h.s.compare(keysOf(h.s.keys.At(a), n), keysOf(h.s.keys.At(b), n)) < 0
+	return h.s.compare(keysOf(h.s.keyOfGroup(a), n), keysOf(h.s.keyOfGroup(b), n)) < 0
 }
 
 // For container/heap.

@@ -1,6 +1,7 @@
 package pipe
 
 import (
+	"reflect"
 	"strconv"
 
 	"github.com/rollway/rollway/collector/columns"
@@ -9,6 +10,7 @@ import (
 // states are those of one function of stats, by group.
 type states interface {
 	grow()                                                       // adds that of a new group
+	size() int                                                   // about what it takes without what others return
 	add(group int, v Value) (grown int)                          // v is not Absent, unless the function counts rows
 	addCells(c *columns.Cells, rows, groups []int32, r *Row) int // adds the values that rows have
 	merge(groups []int32, others states, from int) int           // merges others, which begin at from, into those of groups
@@ -24,6 +26,7 @@ type states interface {
 type counts []int64
 
 func (c *counts) grow()                         { *c = append(*c, 0) }
+func (c *counts) size() int                     { return 8 }
 func (c *counts) add(group int, _ Value) int    { (*c)[group]++; return 0 }
 func (c *counts) move(others states, other int) { *c = append(*c, (*others.(*counts))[other]) }
 func (c *counts) swap(others states)            { o := others.(*counts); *c, *o = *o, *c }
@@ -80,6 +83,7 @@ func (l *list[T, S]) grow() {
 	l.begin(&l.all[len(l.all)-1])
 }
 
+func (l *list[T, S]) size() int                         { return int(reflect.TypeFor[T]().Size()) }
 func (l *list[T, S]) at(group int) S                    { return &l.all[group] }
 func (l *list[T, S]) add(group int, v Value) int        { return l.at(group).add(v) }
 func (l *list[T, S]) value(group int, buf []byte) Value { return l.at(group).value(buf) }

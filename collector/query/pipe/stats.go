@@ -39,7 +39,7 @@ type statsStep struct {
 	*Stats
 	env    *Env
 	next   step
-	keys   columns.Set // of the groups: what appendKey writes of each key
+	keys   columns.Set // of the groups: what appendKey writes of each key, or skipped: see known.numbered
 	states []states    // by index in Calls
 	key    []byte
 	cuts   []cut // by index in Groups
@@ -48,11 +48,11 @@ type statsStep struct {
 	clock  times.Cache
 
 	known   known
-	missing []int       // rows of a table whose groups are not known
-	fresh   columns.Set // their keys
-	groups  []int32     // of the rows of a table
-	into    []int32     // see addGroups
-	one     Row         // of them
+	groups  []int32 // of the rows of a table
+	one     Row     // of them
+	into    []int32 // see groupsOf
+	found   []int32 // memory
+	numbers []int64 // memory
 }
 
 func (s *Stats) start(env *Env, next step) step {
@@ -123,50 +123,35 @@ func (s *statsStep) row(r *Row) error {
 // rows is row for rows of a table.
 func (s *statsStep) rows(t *Table, rows []int32) error {
 	s.groups = slices.Grow(s.groups[:0], len(rows))[:len(rows)]
-	grown, known := 0, s.known.begin(s, t, rows, s.groups)
-	s.missing = s.missing[:0]
-	s.fresh.Reset()
-	const few = 64 // so many new groups are added one by one, so that later rows find them; more are added together
-	from := 0      // of the rows that are not added yet
-	added := 0
+	k := &s.known
+	grown := k.begin(s, t, rows, s.groups)
+	from := 0 // of the rows that are not added yet
+	added := false
 	for i, row := range rows {
-		if s.groups[i] == unknown && added > 0 && len(s.missing) == 0 {
-			s.groups[i] = s.known.look(i)
+		if s.groups[i] == unknown && added {
+			s.groups[i] = k.look(i)
 		}
+		if s.groups[i] != unknown {
+			continue
+		}
+		group, more := 0, 0
 		switch {
-		case s.groups[i] != unknown:
-		case s.known.regroups:
+		case k.numbered != 0 && !k.useless && k.how[i] == k.numbered:
+			group, more = s.newNumber(k.columns[0].number(i))
+		case k.regroups:
 			grown += s.addRows(t, rows[from:i], s.groups[from:i])
 			from = i
-			group, more := s.groupOf(s.rowOf(t, row))
-			grown += more
-			if s.known.table == nil { // there are other groups now
-				known += s.known.begin(s, t, rows, s.groups)
+			if group, more = s.groupOf(s.rowOf(t, row)); k.table == nil { // there are other groups now
+				more += k.begin(s, t, rows, s.groups)
 			}
-			s.groups[i] = int32(group)
-			known += s.known.note(i, int32(group))
-			added++
-		case added < few:
-			group, more := s.groupOf(s.rowOf(t, row))
-			grown += more
-			s.groups[i] = int32(group)
-			known += s.known.note(i, int32(group))
-			added++
 		default:
-			s.keyOf(s.rowOf(t, row))
-			s.fresh.Append(s.key)
-			s.missing = append(s.missing, i)
+			group, more = s.groupOf(s.rowOf(t, row))
 		}
+		s.groups[i] = int32(group)
+		grown += more + k.note(i, int32(group))
+		added = true
 	}
-	if len(s.missing) > 0 {
-		grown += s.addGroups(&s.fresh, 0, s.fresh.Len(), nil)
-	}
-	for j, i := range s.missing {
-		s.groups[i] = s.into[j]
-		known += s.known.note(i, s.into[j])
-	}
-	s.known.held += known
-	return s.take(known + grown + s.addRows(t, rows[from:], s.groups[from:]))
+	return s.take(grown + s.addRows(t, rows[from:], s.groups[from:]))
 }
 
 func (s *statsStep) rowOf(t *Table, row int32) *Row {
@@ -220,22 +205,15 @@ func (s *statsStep) keyOf(r *Row) (grown int) {
 
 // group returns the group of a key, and what it takes if it is new.
 func (s *statsStep) group(key []byte) (group, grown int) {
+	if n, ok := s.known.numberOf(key); ok {
+		s.found, grown = s.addNumbers(s.found[:0], n)
+		return int(s.found[0]), grown
+	}
 	n := s.keys.Len()
 	if group = s.keys.Add(key); group == n {
 		grown = s.newGroup(key)
 	}
 	return group, grown
-}
-
-// addGroups makes s.into the groups of some of the keys. known, if it is not empty, has groups of keys, and
-// -1 for others. It returns what those take that are new.
-func (s *statsStep) addGroups(keys *columns.Set, from, to int, known []int32) (grown int) {
-	n := s.keys.Len()
-	s.into = s.keys.AddAll(s.into[:0], keys, from, to, known)
-	for ; n < s.keys.Len(); n++ {
-		grown += s.newGroup(s.keys.At(n))
-	}
-	return grown
 }
 
 // newGroup makes states for a group, and returns what it takes.
@@ -247,7 +225,16 @@ func (s *statsStep) newGroup(key []byte) (grown int) {
 }
 
 // groupBytes is about what a group takes without what its states have grown by.
-func (s *statsStep) groupBytes(key []byte) int { return 48 + len(key) + stateBytes*len(s.Calls) }
+func (s *statsStep) groupBytes(key []byte) int {
+	n := 16
+	if len(key) > 0 {
+		n += 32 + len(key)
+	}
+	for _, states := range s.states {
+		n += states.size()
+	}
+	return n
+}
 
 // regroup merges the groups that are in one step of time now, since the steps of the group at
 // index i are longer.
@@ -322,7 +309,7 @@ func (s *statsStep) give(next step) error {
 	if groups != nil {
 		n = len(groups)
 	}
-	rowBytes := (48 + 32*len(s.Groups)) * n
+	rowBytes := (64 + 32*len(s.Groups)) * n
 	if err := s.take(rowBytes); err != nil {
 		return err
 	}
@@ -333,7 +320,7 @@ func (s *statsStep) give(next step) error {
 		if groups != nil {
 			group = groups[i]
 		}
-		rows[i] = statsRow{keysOf(s.keys.At(group), len(s.Groups)), group}
+		rows[i] = statsRow{keysOf(s.keyOfGroup(group), len(s.Groups)), group}
 	}
 	if err := Sorted(s.env.Check, rows, func(a, b statsRow) int { return s.compare(a.keys, b.keys) }); err != nil {
 		return err
