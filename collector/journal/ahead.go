@@ -40,7 +40,8 @@ func (a *aheadPart) excluded(t *filters.Test) (parts []Excluded) {
 	return parts
 }
 
-// nextAhead returns the segment that is being written, if it has lines for one more packed frame.
+// nextAhead returns the segment that is being written, if it has lines for half a packed frame that were
+// not looked at: the packer is woken for each whole one, and may have seen a part of it before.
 func (j *Journal) nextAhead() *segment {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -56,7 +57,7 @@ func (j *Journal) nextAhead() *segment {
 			return nil
 		}
 	}
-	if s.retired || s.size-pos < packBytes {
+	if s.retired || s.size-pos < packBytes/2 {
 		return nil
 	}
 	return s
