@@ -217,6 +217,14 @@ func (t *texts) append(dst []byte, i int) []byte {
 		return dst
 	}
 	template, rank := t.place(i)
+	return t.join(dst, template, rank)
+}
+
+// join is append for the value of a template that has a rank there.
+func (t *texts) join(dst []byte, template int64, rank int) []byte {
+	if t.block.bad {
+		return dst
+	}
 	variables, pieces := t.variables[template], t.pieces[template]
 	for h := range variables {
 		if template > 0 {

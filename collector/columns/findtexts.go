@@ -17,7 +17,7 @@ func (b *Block) findTexts(t *texts, m *Matcher, asked Rows) Rows {
 		if asked != nil && !asked.Has(i) || !may[template](rank) {
 			return
 		}
-		if text = t.append(text[:0], i); m.has(text) && m.matches(text) {
+		if text = t.join(text[:0], template, rank); m.has(text) && m.matches(text) {
 			out.add(i)
 		}
 	}

@@ -55,8 +55,8 @@ func (b *Block) literals(dst, frame []byte, n int) ([]byte, bool) {
 	return dst, err == nil && len(out) == n
 }
 
-// packIntegers is pack for the bytes of integers: it makes a frame of literals if that is smaller than they are
-// by a sixteenth, and one with matches is not smaller than that by a sixteenth.
+// packIntegers is pack for the bytes of integers: it makes a frame of literals if that saves a sixteenth of
+// them, and is at most a sixteenth longer than a frame with matches.
 func (e *Encoder) packIntegers(b []byte) []byte {
 	packed, n := e.pack(b), len(b)
 	if n < minLiterals || n > maxLiterals || len(packed) < n/9 { // a code has a bit

@@ -82,6 +82,9 @@ func NewSpelling(c *Cells) (s Spelling, ok bool) {
 		}
 		h := spelledHole{append(s.end, rest[:n]...), rest[n+1], int(rest[n+2])}
 		holes++
+		if h.form == formDecimal && h.digits > 0 {
+			return s, false
+		}
 		if rest, s.end = rest[n+3:], nil; h.form == formConstant {
 			size, n := binary.Uvarint(rest)
 			s.end, rest = append(h.before, rest[n:n+int(size)]...), rest[n+int(size):]
@@ -89,6 +92,16 @@ func NewSpelling(c *Cells) (s Spelling, ok bool) {
 		}
 		s.holes = append(s.holes, h)
 	}
+}
+
+// Size is at least how many bytes a value has.
+func (s *Spelling) Size() int {
+	const number = 20
+	n := number + len(s.end)
+	for _, h := range s.holes {
+		n += number + len(h.before)
+	}
+	return n
 }
 
 // Append appends the value, as it is in a line, that has the number n.

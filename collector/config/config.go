@@ -216,7 +216,7 @@ type Timeouts struct {
 	Read       time.Duration `key:"read" default:"1m" range:"100ms 1d"`         // for a whole request, body included
 	Write      time.Duration `key:"write" default:"30s" range:"100ms 1d"`       // for an answer; a stream of lines is bounded per write instead
 	Query      time.Duration `key:"query" default:"2m" range:"100ms 30d"`       // for a query's search, without the time that its client takes
-	QueryCPU   time.Duration `key:"query_cpu" default:"30s" range:"100ms 30d"`  // for a query's matching of lines on all processors together, by the clock, without reading them and waiting for a turn
+	QueryCPU   time.Duration `key:"query_cpu" default:"30s" range:"100ms 30d"`  // for a query's matching of lines on all processors together, by the clock, not counting the time to read them or to wait for a turn
 	Idle       time.Duration `key:"idle" default:"11m" range:"100ms 1d"`        // for the next request on a kept connection
 	Stream     time.Duration `key:"stream" default:"1h" range:"100ms 30d"`      // for the next bytes on a TCP connection other than HTTP
 	Linger     time.Duration `key:"linger" default:"250ms" range:"0s 1m"`       // for a last request on a kept connection, when stopping

@@ -309,6 +309,64 @@ func TestKnownGroups(t *testing.T) {
 	}
 }
 
+// Numbers around the greatest that has a place of its own are of groups of their own, and keys that are
+// written at the end are accounted for.
+func TestNumberedGroups(t *testing.T) {
+	t.Parallel()
+	enc, err := columns.NewEncoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const many, long = 34_000, 900
+	around := []int{1<<20 - 2, 1<<20 - 1, 1 << 20, 1<<20 + 1, 1<<20 + 2}
+	for _, spelling := range []string{"%d", `"` + strings.Repeat("x", long) + ` %d"`} {
+		n := many
+		if len(spelling) > long {
+			n = 300
+		}
+		var lines []byte
+		for i := range n + len(around) {
+			k := i
+			if i >= n {
+				k = around[i-n]
+			}
+			lines = fmt.Appendf(lines, `{"level":"INFO","attrs":{"k":`+spelling+"}}\n", k)
+		}
+		n += len(around)
+		q, p, err := parsePiped("| stats count() as n by k | stats count() as groups, max(n) as most", testNow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := found{tables: new(tables)}
+		f.tables.begin = true
+		frame, err := newLens(q, &f).unpack(nil, enc.Append(nil, lines), len(lines), columns.Range{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []byte
+		held, peak := 0, 0
+		run := p.Start(pipe.Env{
+			Out:   func(r *pipe.Row) error { got = appendRow(got, p.Columns, r); return nil },
+			Take:  func(n int) error { held += n; peak = max(peak, held); return nil },
+			Check: func() error { return nil },
+		})
+		if _, err := q.findIn(journal.Frame{Records: n, Lines: frame}, uint64(n), &f, func(uint64, []byte) (bool, error) {
+			return run.Rows(&f.batch.table.Table, f.batch.rows)
+		}, func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if err := run.End(); err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf(`{"groups":%d,"most":1}`+"\n", n); string(got) != want {
+			t.Errorf("got %swant %s", got, want)
+		}
+		if peak < n*len(spelling) {
+			t.Errorf("%d bytes were accounted for %d keys of %d bytes", peak, n, len(spelling))
+		}
+	}
+}
+
 // runBy returns what pipes give of what feed gives them.
 func runBy(t *testing.T, p *pipe.Pipeline, feed func(*pipe.Run)) string {
 	t.Helper()

@@ -130,7 +130,7 @@ func (k *known) fix() {
 // slot is the index in direct of the row at i; more than maxDirect: it has none.
 func (k *known) slot(i int) uint64 {
 	n := uint64(k.columns[k.single].number(i))
-	if n < maxDirect && k.how[i]>>(8*k.single)&0xff != absent {
+	if n <= maxDirect && k.how[i]>>(8*k.single)&0xff != absent {
 		n++
 	}
 	return n
@@ -158,19 +158,23 @@ func (k *known) lookUp(groups []int32) (grown int) {
 	numbers, mask := c.numbers, c.mask
 	for i, how := range k.how[:len(groups)] {
 		at := uint64(numbers[i&mask])
-		if at < maxDirect && how>>bit&0xff != absent {
+		if at <= maxDirect && how>>bit&0xff != absent {
 			at++
 		}
 		if groups[i] = unknown; at < uint64(len(direct)) {
 			groups[i] = direct[at] - 1
 		}
 	}
+	if k.used == 0 {
+		return 0
+	}
 	for i := range groups {
-		if k.used > 0 && groups[i] == unknown {
-			if groups[i] = k.group(k.find(i, k.hashOf(i))); groups[i] != unknown {
-				more, _ := k.noteDirect(i, groups[i])
-				grown += more
-			}
+		if groups[i] != unknown {
+			continue
+		}
+		if groups[i] = k.look(i); groups[i] != unknown {
+			more, _ := k.noteDirect(i, groups[i])
+			grown += more
 		}
 	}
 	return grown
@@ -202,10 +206,10 @@ func (k *known) use(s *statsStep, t *Table) (grown int) {
 		case columns.Texts:
 			c.how, k.useless = absent, c.Some()
 		case columns.Same, columns.Indexes:
-			if k.useless = c.Size() > maxNames; c.size+c.Size() > maxNames {
+			full := c.size+c.Size() > maxNames
+			if k.useless = c.Size() > maxNames || full && k.numbered != 0; full && !k.useless {
 				c.names.Reset()
 				c.size = 0
-				grown += s.writeKeys()
 				k.clear()
 			}
 			c.how, c.entries = named, slices.Grow(c.entries[:0], c.Len())[:c.Len()]

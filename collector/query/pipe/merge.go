@@ -24,14 +24,12 @@ func (s *statsStep) merge(other step) error {
 	if s.keys.Len() == 0 {
 		return s.swap(o)
 	}
-	if !s.known.sameNumbers(&o.known) {
-		o.writeKeys()
-	}
+	same := s.known.sameNumbers(&o.known)
 	for from := 0; from < o.keys.Len(); from += often {
 		if err := s.env.Check(); err != nil {
 			return err
 		}
-		grown := s.groupsOf(o, from, min(from+often, o.keys.Len()))
+		grown := s.groupsOf(o, from, min(from+often, o.keys.Len()), same)
 		if err := s.take(grown + s.mergeStates(s.into, o.states, from)); err != nil {
 			return err
 		}
@@ -39,19 +37,20 @@ func (s *statsStep) merge(other step) error {
 	return nil
 }
 
-// groupsOf makes s.into those of some groups of o. It returns what those take that are new.
-func (s *statsStep) groupsOf(o *statsStep, from, to int) (grown int) {
+// groupsOf makes s.into those of some groups of o, whose numbers may be the same as those of s. It returns
+// what those take that are new.
+func (s *statsStep) groupsOf(o *statsStep, from, to int, same bool) (grown int) {
 	s.into = s.into[:0]
-	if n := s.keys.Len(); s.known.numbered == 0 {
+	if n := s.keys.Len(); s.known.numbered == 0 && o.known.numbered == 0 {
 		for s.into = s.keys.AddAll(s.into, &o.keys, from, to); n < s.keys.Len(); n++ {
 			grown += s.newGroup(s.keys.At(n))
 		}
 		return grown
 	}
 	for more := 0; from < to; grown += more {
-		if key := o.keys.At(from); len(key) > 0 {
+		if !same || len(o.keys.At(from)) > 0 {
 			group := 0
-			group, more = s.group(key)
+			group, more = s.group(o.keyOfGroup(from))
 			s.into = append(s.into, int32(group))
 			from++
 			continue

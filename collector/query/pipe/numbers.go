@@ -84,21 +84,6 @@ func (s *statsStep) keyOfGroup(group int) []byte {
 	return appendKey(nil, valueOf(s.known.spelling.Append(value[:0], int64(s.keys.Word(group))), nil))
 }
 
-// writeKeys has all groups have keys. It returns by how much s has grown.
-func (s *statsStep) writeKeys() (grown int) {
-	if s.known.numbered == 0 {
-		return 0
-	}
-	var keys columns.Set
-	for group := range s.keys.Len() {
-		key := s.keyOfGroup(group)
-		keys.Add(key)
-		grown += s.groupBytes(key) - s.groupBytes(s.keys.At(group))
-	}
-	s.keys, s.known.numbered = keys, 0
-	return grown
-}
-
 // sameNumbers reports whether each number of o that groups have instead of keys is one of k.
 func (k *known) sameNumbers(o *known) bool {
 	return o.numbered == 0 || k.numbered != 0 && bytes.Equal(k.columns[0].spellings.At(int(k.numbered-named-1)), o.columns[0].spellings.At(int(o.numbered-named-1)))

@@ -310,6 +310,9 @@ func (s *statsStep) give(next step) error {
 		n = len(groups)
 	}
 	rowBytes := (64 + 32*len(s.Groups)) * n
+	if s.known.numbered != 0 {
+		rowBytes += s.known.spelling.Size() * n
+	}
 	if err := s.take(rowBytes); err != nil {
 		return err
 	}

@@ -13,7 +13,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,9 +23,10 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 )
 
-// A Server is a Receiver with a backend in memory. One goroutine uses it.
+// A Server is a Receiver with a backend in memory. One goroutine uses it, and Stored while it serves.
 type Server struct {
 	*receiver.Receiver
+	mu       sync.Mutex               // held by Store
 	Lines    []string                 // that are stored
 	Fail     error                    // that Store returns, if it is set; nothing is stored then, unless it is receiver.ErrNotSynced
 	Options  receiver.StoreOptions    // of the batch that was stored last
@@ -48,6 +51,13 @@ func NewServer(t testing.TB, change func(*receiver.Options)) *Server {
 	return s
 }
 
+// Stored returns Lines while there are requests.
+func (s *Server) Stored() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.Lines)
+}
+
 // backend is what a Server is to its Receiver.
 type backend struct{ *Server }
 
@@ -55,6 +65,8 @@ func (s backend) Store(_ context.Context, b *normalize.Batch, o receiver.StoreOp
 	if s.Fail != nil && s.Fail != receiver.ErrNotSynced {
 		return receiver.Stored{}, s.Fail
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.Options = o
 	stored := receiver.Stored{First: uint64(len(s.Lines))}
 	for line := range strings.Lines(string(b.AppendTo(nil))) {

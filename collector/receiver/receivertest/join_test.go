@@ -56,16 +56,17 @@ func TestFramesJoin(t *testing.T) {
 							conn.Write(part)
 						}
 					}
-					synctest.Wait()
 				}
 				wants := func(messages ...string) {
 					t.Helper()
-					if len(s.Lines) != len(messages) {
-						t.Fatalf("%q, want messages %q", s.Lines, messages)
+					synctest.Wait()
+					lines := s.Stored()
+					if len(lines) != len(messages) {
+						t.Fatalf("%q, want messages %q", lines, messages)
 					}
 					for i, m := range messages {
-						if !strings.Contains(s.Lines[i], fmt.Sprintf(`"msg":%q`, m)) {
-							t.Errorf("%s, want the message %q", s.Lines[i], m)
+						if !strings.Contains(lines[i], fmt.Sprintf(`"msg":%q`, m)) {
+							t.Errorf("%s, want the message %q", lines[i], m)
 						}
 					}
 				}
@@ -80,7 +81,6 @@ func TestFramesJoin(t *testing.T) {
 				wants("alone", trace, "after")
 				send("last", "  of them")
 				conn.Close()
-				synctest.Wait()
 				wants("alone", trace, "after", "last\n  of them")
 				cancel()
 				testkit.OK(t, <-done)

@@ -25,7 +25,7 @@ export const halted = new Error('The search was stopped.')
 /** Called when the collector wants to know who asks. */
 export const refused = { listener: () => {} }
 
-/** Waits until somebody sees the page: until then it asks nothing. */
+/** Waits until somebody sees the page: until then no view asks. */
 export async function seen() {
   while (globalThis.document?.hidden) await new Promise((go) => document.addEventListener('visibilitychange', go, { once: true }))
 }

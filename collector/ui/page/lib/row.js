@@ -27,7 +27,7 @@ export function Row({ line, index, slot, columns, wrap, utc, selected, open, onO
   const when = stamp(line.ms, utc)
   const most = wrap ? wrapped : clipped
   const message = wrap ? head(line.msg, most) : head(line.msg.slice(0, most + 1).replace(/\s*\n\s*/g, ' ⏎ '), most)
-  const room = Math.max(30, (innerWidth - 240 - 100 * columns.length) / 6.5) // characters of 7 pixels: more would be laid out where nobody sees it
+  const room = Math.max(30, (innerWidth - 240 - 100 * columns.length) / 6.5) // characters, 6.5 pixels each or more: more would be laid out where nobody sees it
   const shownDetails = details(line, shown, wrap ? 400 : Math.min(400, room - message.length))
   return html`<div key=${slot} id=${'row-' + index} role="option" aria-selected=${open}
       class=${`row sev-${line.severity}${selected ? ' selected' : ''}${open ? ' open' : ''}${wrap ? ' wrap' : ''}`} onClick=${() => onOpen(index)}>
