@@ -115,8 +115,8 @@ func metric(t *testing.T, text, name string) (sum float64) {
 }
 
 // Slack of a target: connections of clients that are just closing, and threads, which the Go runtime
-// keeps. There are 5 more at most after nearly all attacks, but 13 were seen once, of which the cause is
-// not known. A thread for each peer would be 20 or more.
+// keeps. Runs that are committed have 7 more at most; 13 were seen once, of which the cause is not known.
+// A thread for each peer would be 20 or more.
 const (
 	moreDescriptors = 4
 	moreGoroutines  = 10
