@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -305,7 +306,8 @@ func open(ctx context.Context, address byte, asks []ask, refused *atomic.Int64, 
 	person := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, 0, address)}}
 	client := &http.Client{Transport: &http.Transport{DialContext: person.DialContext, MaxConnsPerHost: 6}}
 	defer client.CloseIdleConnections()
-	get := func(a ask) error {
+	var get func(a ask, tries int) error
+	get = func(a ask, tries int) error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
 		if err != nil {
 			return err
@@ -317,8 +319,18 @@ func open(ctx context.Context, address byte, asks []ask, refused *atomic.Int64, 
 		}
 		defer answer.Body.Close()
 		switch answer.StatusCode {
-		case http.StatusTooManyRequests: // a page tells its reader, who asks again
+		case http.StatusTooManyRequests: // the page waits for its turn
 			refused.Add(1)
+			answer.Body.Close()
+			if tries == 1 {
+				return nil
+			}
+			select {
+			case <-time.After(time.Duration(1000+rand.IntN(500)) * time.Millisecond << (5 - tries)):
+				return get(a, tries-1)
+			case <-ctx.Done():
+				return nil
+			}
 		case http.StatusOK:
 		default:
 			return fmt.Errorf("GET %s: %s", a.URL, answer.Status)
@@ -328,13 +340,13 @@ func open(ctx context.Context, address byte, asks []ask, refused *atomic.Int64, 
 	}
 	for ctx.Err() == nil {
 		again := time.After(3 * time.Second)
-		if err := get(asks[0]); err != nil {
+		if err := get(asks[0], 5); err != nil {
 			return err
 		}
 		lines()
 		failed := make(chan error, len(asks))
 		for _, a := range asks[1:] {
-			go func() { failed <- get(a) }()
+			go func() { failed <- get(a, 5) }()
 		}
 		for range asks[1:] {
 			if err := <-failed; err != nil {

@@ -95,11 +95,13 @@ func walkSlow(t *testing.T, browser *uitest.Browser) {
 }
 
 // walkStop has searches that take for ever: their reader can stop them, and ask again. A part without
-// progress, which tenants get, is one.
+// progress, which tenants get, is one. Searches that the collector refuses wait for their turn, and say so.
 func walkStop(t *testing.T, browser *uitest.Browser) {
 	at := started(t)
 	send(t, at, story(time.Now())...)
 	ended := make(chan string, 10)
+	refused := make(chan string, 100)
+	var room atomic.Bool
 	server := between(t, at, func(w http.ResponseWriter, r *http.Request) bool {
 		v := r.URL.Query()
 		q := v.Get("q")
@@ -113,7 +115,13 @@ func walkStop(t *testing.T, browser *uitest.Browser) {
 			ended <- r.URL.Path
 			return false
 		}
-		if q == "half" {
+		if q == "full" || q == "busy" && !room.Load() {
+			w.Header().Set("Retry-After", map[string]string{"full": "10", "busy": "1"}[q])
+			w.WriteHeader(http.StatusTooManyRequests)
+			refused <- q
+			return false
+		}
+		if q == "half" || q == "busy" {
 			v.Set("q", "")
 			r.URL.RawQuery = v.Encode()
 		}
@@ -145,6 +153,19 @@ func walkStop(t *testing.T, browser *uitest.Browser) {
 	tab.Until(`document.querySelectorAll('.row').length > 20 && document.querySelector('.facets.loading')`)
 	tab.Click(".toolbar button text=Stop")
 	tab.Until(`!document.querySelector('.facets.loading') && !document.querySelector('.toolbar .late') && document.querySelectorAll('.row').length > 20`)
+	const waits = `document.querySelector('.toolbar [role=status]').innerText.includes('waiting for a turn')`
+	ask("full")
+	tab.Until(waits)
+	ask("busy") // which does not wait for what is not asked any more
+	for q := ""; q != "busy"; q = <-refused {
+	}
+	tab.Until(waits)
+	room.Store(true)
+	tab.Until(`document.querySelectorAll('.row').length > 20 && !document.querySelector('.facets.loading, .histogram.loading, .notice') && !(` + waits + `)`)
+	ask("full")
+	tab.Until(waits)
+	tab.Click(".toolbar button text=Stop")
+	tab.Until(`document.querySelector('.notice.bad')?.innerText.includes('stopped') && !(` + waits + `)`)
 	tab.Eval(`location.hash = '#/search'`, nil)
 	tab.Reload()
 	tab.Until(`document.querySelectorAll('.row').length > 20 && !document.querySelector('.notice')`)

@@ -19,11 +19,31 @@ export class ApiError extends Error {
 /** Why what the reader has stopped was aborted. */
 export const halted = new Error('The search was stopped.')
 
-/** @typedef {{signal?: AbortSignal, method?: string, body?: unknown, headers?: Record<string, string>, priority?: RequestPriority}} Options */
+/** @typedef {{signal?: AbortSignal, method?: string, body?: unknown, headers?: Record<string, string>, priority?: RequestPriority, patient?: boolean}} Options patient: waits for its turn where the collector is busy */
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Params */
 
 /** Called when the collector wants to know who asks. */
 export const refused = { listener: () => {} }
+
+const tries = 5, longest = 10 // of a patient request, and seconds that it waits for one of them
+
+/** How many requests wait for their turn, and who is told when that changes. */
+export const turns = { waiting: 0, listeners: /** @type {Set<() => void>} */ (new Set()) }
+
+/** @param {number} ms @param {AbortSignal} [signal] */
+async function turn(ms, signal) {
+  const count = (/** @type {number} */ n) => {
+    turns.waiting += n
+    turns.listeners.forEach((tell) => tell())
+  }
+  count(1)
+  await new Promise((go) => {
+    setTimeout(go, ms)
+    signal?.addEventListener('abort', go, { once: true })
+  })
+  count(-1)
+  signal?.throwIfAborted()
+}
 
 /** Waits until somebody sees the page: until then no view asks. */
 export async function seen() {
@@ -48,20 +68,25 @@ export function endpoint(path, params = {}) {
  * @returns {Promise<Response>}
  */
 export async function ask(path, params, options = {}) {
-  const { signal, method = 'GET', body, priority } = options
+  const { signal, method = 'GET', body, priority, patient } = options
   const headers = { 'Rollway-Page': '1', ...options.headers }
   /** @type {RequestInit} */
   const init = { signal, method, headers, credentials: 'same-origin', priority }
   if (body !== undefined) init.body = typeof body === 'string' ? body : JSON.stringify(body)
-  let response
-  try {
-    response = await fetch(endpoint(path, params), init)
-  } catch (err) {
-    if (signal?.aborted) throw err
-    throw new ApiError(0, 'The collector does not answer. Is it running?')
+  let response, text = '', after = 0
+  for (let n = 1; ; n++) {
+    try {
+      response = await fetch(endpoint(path, params), init)
+    } catch (err) {
+      if (signal?.aborted) throw err
+      throw new ApiError(0, 'The collector does not answer. Is it running?')
+    }
+    if (response.ok) return response
+    text = await response.text()
+    after = Number(response.headers.get('Retry-After') ?? 0)
+    if (!patient || n === tries || !(after > 0 && after <= longest)) break
+    await turn(Math.min(longest, Math.max(after, 2 ** (n - 1))) * (1000 + 500 * Math.random()), signal) // pages that were refused together come apart
   }
-  if (response.ok) return response
-  const text = await response.text()
   /** @type {{error?: string, column?: number}} */
   let told = {}
   try {
@@ -69,7 +94,7 @@ export async function ask(path, params, options = {}) {
   } catch { /* a proxy's page */ }
   if (response.status === 401) refused.listener()
   throw new ApiError(response.status, told.error ?? `${response.status} ${response.statusText}`,
-    told.column, Number(response.headers.get('Retry-After') ?? 0))
+    told.column, after)
 }
 
 /**
@@ -152,7 +177,7 @@ export async function stream(path, params, options) {
     options.onPartial?.(JSON.parse(part))
   }
   try {
-    await events(path, params, { ...options, priority: 'low', onEvent: ({ event, data }) => {
+    await events(path, params, { ...options, priority: 'low', patient: true, onEvent: ({ event, data }) => {
       if (event === 'partial') [part, frame] = [data, frame || requestAnimationFrame(draw)]
       if (event === 'done') result = JSON.parse(data)
       if (event === 'error') throw new ApiError(503, JSON.parse(data).error)

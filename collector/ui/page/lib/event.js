@@ -103,7 +103,7 @@ export function useLines(path, params) {
   const { data, loading, error } = useAsked(async (signal) => {
     /** @type {Line[]} */
     const list = []
-    if (params) await ask(path, params, { signal, onLine: (row) => list.push(parseOffsetLine(row)) })
+    if (params) await ask(path, params, { signal, patient: true, onLine: (row) => list.push(parseOffsetLine(row)) })
     return list
   }, [JSON.stringify(params)])
   return { lines: loading || !data ? [] : data, loading, error }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import { stream } from './api.js'
+import { ask, stream, turns } from './api.js'
 import { columnIndex, completion, patternTerm, splitPipes, term, toggleTerm, toggleValue } from './expr.js'
 import { Big, fieldsOf, head, parseLine, parseOffsetLine, severityOf, short, visible } from './line.js'
 import { overTime, best } from './pivot.js'
@@ -151,6 +151,44 @@ test('parts of figures that come before a frame are drawn once, and none after t
   assert.deepEqual(drawn, [3])
 })
 
+/** Calls f while a millisecond is a second of the timers that it sees. @param {() => Promise<void>} f */
+async function quickly(f) {
+  mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+  const turn = setInterval(() => mock.timers.tick(1000), 1)
+  try {
+    await f()
+  } finally {
+    clearInterval(turn)
+    mock.timers.reset()
+  }
+}
+
+for (const { name, after, refused, asked, patient = true, stop = 0, status = 0 } of [
+  { name: 'waits for its turn', after: '2', refused: 3, asked: 4 },
+  { name: 'gives up', after: '1', refused: 99, asked: 5, status: 429 },
+  { name: 'does not wait for long', after: '11', refused: 99, asked: 1, status: 429 },
+  { name: 'is not asked again without a time', after: '', refused: 99, asked: 1, status: 429 },
+  { name: 'is not asked again if nobody has patience', after: '1', refused: 99, asked: 1, patient: false, status: 429 },
+  { name: 'ends with its search', after: '1', refused: 99, asked: 2, stop: 2 },
+]) {
+  test('a request that is refused ' + name, () => quickly(async () => {
+    globalThis.location = /** @type {any} */ ({ href: 'data:/ui/' })
+    const control = new AbortController()
+    let n = 0, most = 0
+    const look = () => {
+      most = Math.max(most, turns.waiting)
+      if (n === stop && turns.waiting) control.abort()
+    }
+    turns.listeners.add(look)
+    globalThis.fetch = async () => n++ < refused ? new Response('{"error":"busy"}', { status: 429, headers: after ? { 'Retry-After': after } : {} }) : new Response('')
+    const error = await ask('/api/query', {}, { signal: control.signal, patient }).then(() => null, (error) => error)
+    turns.listeners.delete(look)
+    if (!stop) assert.ok(Date.now() >= 1000 * Number(after) * (asked - 1), `after ${Date.now()} ms`)
+    assert.deepEqual([n, most, turns.waiting], [asked, Number(asked > 1), 0])
+    assert.equal(stop ? error.name : error?.status ?? 0, stop ? 'AbortError' : status)
+  }))
+}
+
 /**
  * A tail of a collector that answers each request by one of answers; what it asked and told.
  * @param {{headers?: Record<string, string>, text?: string, open?: boolean}[]} answers
@@ -191,15 +229,8 @@ const tails = [
     answers: [{ headers: { 'Rollway-End': '7' } }, {}, { headers: { 'Rollway-End': '2' } }, {}] },
 ]
 for (const { name, answers, want } of tails) {
-  test('a tail ' + name, async () => {
-    mock.timers.enable({ apis: ['setTimeout'] })
-    const turn = setInterval(() => mock.timers.tick(1000), 1) // the time between its attempts
-    try {
-      const got = /** @type {Record<string, string[]>} */ (await tailOf(answers))
-      for (const [what, list] of Object.entries(want)) assert.deepEqual(got[what], list, what)
-    } finally {
-      clearInterval(turn)
-      mock.timers.reset()
-    }
-  })
+  test('a tail ' + name, () => quickly(async () => {
+    const got = /** @type {Record<string, string[]>} */ (await tailOf(answers))
+    for (const [what, list] of Object.entries(want)) assert.deepEqual(got[what], list, what)
+  }))
 }

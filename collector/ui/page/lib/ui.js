@@ -1,7 +1,7 @@
 // Small parts that the views share.
 
 import { html, useMemo, useState, useEffect, useRef } from './html.js'
-import { ApiError, endpoint, halted, seen, stream } from './api.js'
+import { ApiError, endpoint, halted, seen, stream, turns } from './api.js'
 
 /** @type {Record<string, string>} */
 const paths = {
@@ -150,7 +150,14 @@ export function useFigures(path, params, keys, onError, shared) {
 
 /** How far a search is, and what stops it. @param {{part: number | null, loading: boolean, stop?: () => void}} props */
 export function Progress({ part, loading, stop }) {
-  return html`${part !== null && html`<span class="partial" role="status">partial${part > 0 ? `: ${Math.floor(part * 100)} % searched` : ''}${loading ? '' : ', stopped'}</span>`}
+  const [waiting, tell] = useState(0)
+  useEffect(() => {
+    const look = () => tell(turns.waiting)
+    turns.listeners.add(look)
+    return () => turns.listeners.delete(look)
+  }, [])
+  return html`${waiting > 0 && loading && stop && html`<span class="dim">The collector is busy, waiting for a turn … </span>`}
+    ${part !== null && html`<span class="partial" role="status">partial${part > 0 ? `: ${Math.floor(part * 100)} % searched` : ''}${loading ? '' : ', stopped'}</span>`}
     ${loading && stop && html`<button type="button" class="quiet late" onClick=${stop}>Stop</button>`}`
 }
 

@@ -34,7 +34,7 @@ function useRows(filter, range, oldest, onError) {
     /** @type {Line[]} */
     const got = []
     try {
-      const headers = await ask('/api/query', params, { signal, onLine: (row) => got.push(parseOffsetLine(row)) })
+      const headers = await ask('/api/query', params, { signal, patient: true, onLine: (row) => got.push(parseOffsetLine(row)) })
       const known = new Set(have.slice(-size).map((l) => l.offset))
       const fresh = got.filter((l) => !known.has(l.offset))
       if (!oldest) fresh.reverse()
