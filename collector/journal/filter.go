@@ -19,8 +19,8 @@ type Excluded struct {
 // Exclude asks the filters of the segment that has the record at offset. It returns the
 // segment's range of offsets, or that of what no segment has, and the parts of it that do not pass t,
 // in ascending order. What is packed of the segment that is being written is a range of its own. A segment without filters, and one that has no record from minTime to maxTime, has no such
-// parts. The error is of reading, or that the filters are damaged; nothing is excluded then. What is read
-// is looked at in turns of turn.
+// parts. Without t it tells the range alone. The error is of reading, or that the filters are damaged; nothing
+// is excluded then. What is read is looked at in turns of turn.
 func (j *Journal) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test, turn Turn) (first, end uint64, parts []Excluded, err error) {
 	j.mu.Lock()
 	s, first, end := j.aroundLocked(offset)
@@ -28,7 +28,7 @@ func (j *Journal) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test
 	if s != nil {
 		a = s.ahead
 	}
-	none := s == nil || a == nil && !s.packed || s.outsideLocked(minTime, maxTime)
+	none := t == nil || s == nil || a == nil && !s.packed || s.outsideLocked(minTime, maxTime)
 	j.mu.Unlock()
 	switch {
 	case none:

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rollway/rollway/collector/admission"
@@ -135,6 +136,24 @@ func TestSieve(t *testing.T) {
 	}
 	if x := explained(t, base, "q", fmt.Sprintf("trace_id=%032x", 5000*7919)); x.Blocks["by_filter"] < 6 || x.Rows != 1 {
 		t.Errorf("%+v", x)
+	}
+}
+
+// While a worker reads the filters of a segment, another reads those of the next.
+func TestSievesAtOnce(t *testing.T) {
+	s, _ := filtered(t, journal.Options{}, 1)
+	done, wait := twoWorkers(t)
+	var calls atomic.Int64
+	s.sift = func() {
+		if calls.Add(1) == 1 {
+			wait()
+		} else {
+			done()
+		}
+	}
+	_, base := serve(t, s, Options{})
+	if _, body, err := ask(t, base, "q", "restoredb"); err != nil || strings.Count(body, "\n") != 1 {
+		t.Errorf("%v\n%s", err, body)
 	}
 }
 

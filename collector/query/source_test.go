@@ -23,6 +23,7 @@ type store struct {
 	*journal.Journal
 	before func(first uint64) error // called before the frame at first is read
 	blind  bool                     // filters are not asked
+	sift   func()                   // called before filters are asked
 	asking atomic.Int64             // turns in which filters were asked
 	blocks atomic.Int64             // that were unpacked
 }
@@ -41,6 +42,9 @@ func (c countedTurn) Begin() {
 func (s *store) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test, turn journal.Turn) (first, end uint64, parts []journal.Excluded, err error) {
 	if s.blind {
 		t = nil
+	}
+	if t != nil && s.sift != nil {
+		s.sift()
 	}
 	return s.Journal.Exclude(offset, minTime, maxTime, t, countedTurn{turn, s})
 }

@@ -40,7 +40,8 @@ import (
 //  7. A worker looks at lines in turns of the query's principal, and so does the consumer.
 //  8. With sums, where the order of lines does not matter, a worker has a part of its own for the lines
 //     of all its spans. It gives that away when there is no span left, or no memory for more: what it
-//     takes beyond most is charged. The parts of its spans have figures alone. pause does nothing.
+//     takes beyond most is charged. The parts of its spans have figures alone, and need no room. pause does
+//     nothing.
 type rangeScan struct {
 	api   *API
 	query *Query
@@ -66,11 +67,10 @@ type rangeScan struct {
 
 	mu      sync.Mutex
 	uncut   offsets
-	sieve   sieve
+	sieves  []*sieve  // of segments, from the next span on
 	cut     int       // spans
 	covered uint64    // offsets in them
-	cutting bool      // by a worker: others wait
-	room    sync.Cond // a worker waits for memory, to be the front or to cut; of mu
+	room    sync.Cond // a worker waits for memory, to be the front or for a sieve; of mu
 	spans   []*span   // that were begun, the front first
 	given   []*part   // workers' own
 	free    []*part   // to be used again
@@ -329,29 +329,32 @@ func (s *rangeScan) startAllLocked() {
 func (s *rangeScan) begin(first bool, turn journal.Turn) *span {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for (s.cutting || s.coveredLocked()) && !s.stopped {
-		s.room.Wait()
+	for !s.stopped && !s.cutAll {
+		unread, ready := (*sieve)(nil), false
+		if !s.coveredLocked() {
+			unread, ready = s.unreadLocked()
+		}
+		if unread != nil {
+			s.readLocked(unread, turn)
+			continue
+		} else if !ready {
+			s.room.Wait()
+			continue
+		}
+		sp := s.cutLocked()
+		if sp == nil {
+			s.cutAll = true
+			s.room.Broadcast()
+			s.tell()
+			return nil
+		}
+		s.spans = append(s.spans, sp)
+		if !first && !s.coveredLocked() {
+			s.startAllLocked()
+		}
+		return sp
 	}
-	if s.stopped || s.cutAll {
-		return nil
-	}
-	s.cutting = true
-	sp := s.cutLocked(turn)
-	s.cutting = false
-	s.room.Broadcast()
-	if s.stopped {
-		return nil
-	}
-	if sp == nil {
-		s.cutAll = true
-		s.tell()
-		return nil
-	}
-	s.spans = append(s.spans, sp)
-	if !first && !s.coveredLocked() {
-		s.startAllLocked()
-	}
-	return sp
+	return nil
 }
 
 // coveredLocked reports whether the spans that were begun and not taken should have all lines that are

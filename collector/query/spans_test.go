@@ -9,9 +9,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -486,6 +488,59 @@ func TestSpansLent(t *testing.T) {
 			t.Errorf("%d slots, %d bytes, %d readers afterwards", a.queries.Used(), a.memory.Used(), s.Stats().Readers)
 		}
 	})
+}
+
+// twoWorkers has scans use two workers or more, and returns what waits until do was called by one of them
+// while another waits.
+func twoWorkers(t *testing.T) (done, wait func()) {
+	before := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(max(2, before))
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+	ch := make(chan struct{})
+	return sync.OnceFunc(func() { close(ch) }), func() {
+		select {
+		case <-ch:
+		case <-time.After(10 * time.Second):
+			t.Error("a worker waits for another")
+		}
+	}
+}
+
+// Workers that have large parts of their own do not wait for the one at the front.
+func TestSpansOfOwnParts(t *testing.T) {
+	s, _, all := segmented(t, journal.Options{}, 5000)
+	done, wait := twoWorkers(t)
+	s.before = func(first uint64) error {
+		switch {
+		case first == 0:
+			wait()
+		case first >= uint64(len(all)-25):
+			done()
+		}
+		return nil
+	}
+	a, err := over(s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scan := a.newScan(mustParse(t, ""), 0, uint64(len(all)), false, new(found))
+	scan.sums, scan.most = true, 1
+	scan.setShare(4 * aheadBytes)
+	scan.fresh = func(p *part) { p.bytes = 0 }
+	scan.keep = func(p *part, _ uint64, _ []byte) error {
+		p.bytes = aheadBytes + 1
+		return nil
+	}
+	var f found
+	err = scan.run(t.Context(), &f, func(p *part) (bool, error) {
+		if !p.given {
+			a.add(&f, &p.found)
+		}
+		return true, nil
+	}, func() error { return nil })
+	if err != nil || f.scanned != uint64(len(all)) || a.memory.Used() != 0 {
+		t.Errorf("%v, %d lines, %d bytes are charged", err, f.scanned, a.memory.Used())
+	}
 }
 
 // Memory that others hold delays workers, and ends nothing.

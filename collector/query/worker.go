@@ -235,7 +235,7 @@ func (w *worker) put(done bool, err error) error {
 
 // roomLocked reports whether the part may be put, and takes the memory for it.
 func (w *worker) roomLocked() bool {
-	if w.stopped {
+	if w.stopped || w.own != nil { // or it has figures alone
 		return true
 	}
 	if w.spans[0] == w.span {
