@@ -20,15 +20,15 @@ const clipped = 1000, wrapped = 4000 // characters of a message in a row
  * @param {Line} props.line @param {number} props.index @param {number} props.slot
  * @param {string[]} props.columns @param {boolean} props.wrap @param {boolean} props.utc
  * @param {boolean} props.selected @param {boolean} props.open @param {(i: number) => void} props.onOpen
- * @param {boolean} [props.date] whether the day is shown too
+ * @param {boolean} [props.date] whether the day is shown too @param {boolean} [props.flying] it is out of sight before anybody reads details
  */
-export function Row({ line, index, slot, columns, wrap, utc, selected, open, onOpen, date = true }) {
+export function Row({ line, index, slot, columns, wrap, utc, selected, open, onOpen, date = true, flying = false }) {
   const shown = new Set(columns)
   const when = stamp(line.ms, utc)
   const most = wrap ? wrapped : clipped
   const message = wrap ? head(line.msg, most) : head(line.msg.slice(0, most + 1).replace(/\s*\n\s*/g, ' ⏎ '), most)
   const room = Math.max(30, (innerWidth - 240 - 100 * columns.length) / 6.5) // characters, 6.5 pixels each or more: more would be laid out where nobody sees it
-  const shownDetails = details(line, shown, wrap ? 400 : Math.min(400, room - message.length))
+  const shownDetails = flying ? [] : details(line, shown, wrap ? 400 : Math.min(400, room - message.length))
   return html`<div key=${slot} id=${'row-' + index} role="option" aria-selected=${open}
       class=${`row sev-${line.severity}${selected ? ' selected' : ''}${open ? ' open' : ''}${wrap ? ' wrap' : ''}`} onClick=${() => onOpen(index)}>
     <span class="row-time">${date && html`<span class="row-date">${when.slice(when.startsWith(thisYear) ? 5 : 0, 10)} </span>`}${when.slice(11)}</span>

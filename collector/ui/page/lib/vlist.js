@@ -3,13 +3,14 @@
 import { html, useState, useRef, useEffect, useLayoutEffect } from './html.js'
 
 const extra = 8 // rows beyond each end
+const settled = 150 // milliseconds after which what passed quicker than one reads is drawn whole
 let seen = { top: 0, height: 800, width: 0 } // the size of the list before, which the next one has, too
 
 /**
  * @typedef {object} ListProps
  * @property {number} count
  * @property {(i: number) => string | number} keyOf
- * @property {(i: number, slot: number) => VNode} row with the slot for its key: rows out of sight leave their elements to others
+ * @property {(i: number, slot: number, flying: boolean) => VNode} row with the slot for its key: rows out of sight leave their elements to others; flying: each frame has other rows
  * @property {number} height of a row, as a guess unless fixed
  * @property {boolean} fixed all rows have that height
  * @property {string} label
@@ -28,7 +29,8 @@ export function VirtualList(props) {
   const anchor = useRef({ key: /** @type {string | number} */ (''), index: 0, top: 0, delta: 0 })
   const slots = useRef(0) // as many as there have been rows at once
   const left = useRef(-1e9) // when the reader turned the wheel away from the end
-  const [view, setView] = useState(seen)
+  const [view, setView] = useState({ ...seen, flying: false })
+  const flight = useRef({ jumped: -1e9, timer: 0 })
   const [, measure] = useState(0)
 
   const tops = useRef(new Float64Array(1))
@@ -36,8 +38,9 @@ export function VirtualList(props) {
   const topOf = (/** @type {number} */ i) => fixed ? i * height : tops.current[Math.min(i, count)] ?? 0
   const total = topOf(count)
   const top = follow ? Math.max(0, total - view.height) : view.top
-  const first = Math.max(0, indexAt(top, count, topOf) - extra)
-  const last = Math.min(count, indexAt(top + view.height, count, topOf) + 1 + extra)
+  const beyond = view.flying ? 0 : extra
+  const first = Math.max(0, indexAt(top, count, topOf) - beyond)
+  const last = Math.min(count, indexAt(top + view.height, count, topOf) + 1 + beyond)
 
   const remember = () => {
     const el = box.current
@@ -49,9 +52,14 @@ export function VirtualList(props) {
     const el = box.current
     if (!el) return
     remember()
-    setView({ top: el.scrollTop, height: el.clientHeight, width: el.clientWidth })
+    const now = performance.now(), far = fixed && !follow && Math.abs(el.scrollTop - view.top) > el.clientHeight
+    const flying = far && now - flight.current.jumped < settled
+    if (far) flight.current.jumped = now
+    clearTimeout(flight.current.timer)
+    if (flying) flight.current.timer = setTimeout(() => setView((old) => ({ ...old, flying: false })), settled)
+    setView({ top: el.scrollTop, height: el.clientHeight, width: el.clientWidth, flying })
     const atEnd = el.scrollTop + el.clientHeight >= el.scrollHeight - 4
-    if (!atEnd || performance.now() - left.current > 400) onFollow?.(atEnd)
+    if (!atEnd || now - left.current > 400) onFollow?.(atEnd)
     if (el.scrollTop + 2 * el.clientHeight >= el.scrollHeight) onNearEnd?.()
   }
 
@@ -67,7 +75,7 @@ export function VirtualList(props) {
     if (!el) return
     const observer = new ResizeObserver(() => setView((old) => {
       seen = { top: 0, height: el.clientHeight, width: el.clientWidth }
-      return old.height === seen.height && old.width === seen.width ? old : { ...seen, top: old.top }
+      return old.height === seen.height && old.width === seen.width ? old : { ...seen, top: old.top, flying: false }
     }))
     observer.observe(el)
     return () => observer.disconnect()
@@ -110,8 +118,8 @@ export function VirtualList(props) {
   }, [cursor])
 
   const rows = []
-  slots.current = Math.max(slots.current, last - first)
-  for (let i = first; i < last; i++) rows.push(row(i, i % slots.current))
+  if (!view.flying) slots.current = Math.max(slots.current, last - first)
+  for (let i = first; i < last; i++) rows.push(row(i, view.flying ? i - first : i % slots.current, view.flying))
   return html`<div class="vlist" ref=${box} role="listbox" tabindex="0" aria-label=${label}
       aria-activedescendant=${cursor >= 0 ? 'row-' + cursor : undefined} onScroll=${onScroll}
       onWheel=${onWheel}>

@@ -112,7 +112,7 @@ function Search(props) {
   const latest = useRef(onward)
   latest.current = onward
   const list = useMemo(() => html`<${VirtualList} key=${turn} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label=${`Lines, ${oldest ? 'oldest' : 'newest'} first`}
-    cursor=${cursor} onNearEnd=${() => latest.current()} row=${(/** @type {number} */ i, /** @type {number} */ slot) => Row({ line: /** @type {Line} */ (lines[i]), index: i, slot, columns, wrap, utc, selected: i === cursor, open: lines[i]?.offset === opened?.offset, onOpen: open })} />`,
+    cursor=${cursor} onNearEnd=${() => latest.current()} row=${(/** @type {number} */ i, /** @type {number} */ slot, /** @type {boolean} */ flying) => Row({ line: /** @type {Line} */ (lines[i]), index: i, slot, flying, columns, wrap, utc, selected: i === cursor, open: lines[i]?.offset === opened?.offset, onOpen: open })} />`,
   [lines, turn, columns.join(), wrap, utc, oldest, cursor, opened]) // figures change more often
   return html`<div class=${'search' + (opened ? ' with-event' : '') + (drawer ? ' with-drawer' : '')}>
     ${facets}
