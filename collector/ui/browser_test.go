@@ -74,7 +74,7 @@ func walkSearch(t *testing.T, tab *uitest.Tab, _ string) {
 	}
 	tab.Eval("history.back()", nil)
 	tab.Until(lineCount + fmt.Sprint(" === ", all))
-	// Rows that nobody can read have no details, until the list stands still.
+	// A list that moves too fast to be read has no details in its rows until it rests.
 	tab.Eval(`(async () => { for (let i = 0; document.querySelector('.row-key'); i++) { document.querySelector('.vlist').scrollTo(0, i % 2 * 3000); await new Promise(requestAnimationFrame) } })()`, nil)
 	tab.Until(`document.querySelectorAll('.row-key').length > document.querySelectorAll('.row').length`)
 	// A list of thousands of lines has some dozens in the document, also at its end.

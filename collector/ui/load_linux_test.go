@@ -19,13 +19,7 @@ func TestLiveLoad(t *testing.T) {
 	browser, at := uitest.Start(t), started(t)
 	tab := open(t, browser, at+"/ui/#/live")
 	tab.Until(`document.querySelector('.dot.live')`)
-	tab.Eval(`void (() => {
-		window.frames_ = []; window.tasks = []
-		let last = performance.now()
-		const frame = (now) => { frames_.push(now - last); last = now; requestAnimationFrame(frame) }
-		requestAnimationFrame(frame)
-		new PerformanceObserver((list) => tasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask' })
-	})()`, nil)
+	end := tab.Smooth(browser)
 	const batches = 20 // a second
 	tick := time.NewTicker(time.Second / batches)
 	defer tick.Stop()
@@ -33,15 +27,8 @@ func TestLiveLoad(t *testing.T) {
 		<-tick.C
 		send(t, at, numbered(i*liveRate/batches, liveRate/batches)...)
 	}
-	var got struct{ Frames, P99, Longest, Heap float64 }
-	tab.Eval(`(() => { const f = [...frames_].sort((a, b) => a - b)
-		return { Frames: f.length, P99: f[Math.floor(f.length * 0.99)], Longest: Math.max(0, ...tasks), Heap: performance.memory.usedJSHeapSize / 2 ** 20 } })()`, &got)
-	size := browser.Memory(t)
-	t.Logf("%d lines/s for %v: %v frames, p99 %.0f ms, longest task %.0f ms, heap %.0f MiB, tab %d MiB; the page says %q",
-		liveRate, liveFor, got.Frames, got.P99, got.Longest, got.Heap, size>>20, tab.Text(".toolbar .grow"))
-	if got.P99 > 50 || got.Longest > 200 || size>>20 > 300 {
-		t.Error("want frames of 50 ms, tasks of 200 ms and 300 MiB at most")
-	}
+	t.Logf("%d lines/s for %v; the page says %q", liveRate, liveFor, tab.Text(".toolbar .grow"))
+	end()
 }
 
 // TestPostToPixels measures how long a line takes from a sender's POST until it is drawn.

@@ -293,6 +293,32 @@ func (tab *Tab) Worked() time.Duration {
 	return 0
 }
 
+// Smooth watches a page until end is called, which fails the test unless 99 of 100 frames take 50 ms, each task
+// 200 ms, the tab 300 MiB and its list 200 rows at most. Processors that have other things to do make frames late;
+// how long the page's thread had one does not depend on them.
+func (tab *Tab) Smooth(b *Browser) (end func()) {
+	tab.t.Helper()
+	tab.Eval(`void (() => {
+		window.frames_ = []; window.tasks = []
+		let last = performance.now()
+		const frame = (now) => { frames_.push(now - last); last = now; requestAnimationFrame(frame) }
+		requestAnimationFrame(frame)
+		new PerformanceObserver((list) => tasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask' })
+	})()`, nil)
+	before := tab.Worked()
+	return func() {
+		tab.t.Helper()
+		var got struct{ Frames, P99, Longest, Heap, Rows float64 }
+		tab.Eval(`(() => { const f = [...frames_].sort((a, b) => a - b)
+			return { Frames: f.length, P99: f[Math.floor(f.length * 0.99)], Longest: Math.max(0, ...tasks), Heap: performance.memory.usedJSHeapSize / 2 ** 20, Rows: document.querySelectorAll('.row').length } })()`, &got)
+		worked, size := (tab.Worked()-before).Seconds()*1000/got.Frames, b.Memory(tab.t)
+		tab.t.Logf("%v frames, p99 %.0f ms, %.1f ms of work (mean), longest task %.0f ms, %v rows in the document, heap %.0f MiB, tab %d MiB", got.Frames, got.P99, worked, got.Longest, got.Rows, got.Heap, size>>20)
+		if got.P99 > 50 || got.Longest > 200 || size>>20 > 300 || got.Rows > 200 {
+			tab.t.Error("want frames of 50 ms, tasks of 200 ms, 300 MiB and 200 rows at most")
+		}
+	}
+}
+
 // Memory is how many bytes the tab that takes most has for itself: the program of the browser, which all
 // share, is left out. It is 0 where /proc does not tell.
 func (b *Browser) Memory(t testing.TB) (most int64) {

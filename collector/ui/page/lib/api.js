@@ -27,21 +27,17 @@ export const refused = { listener: () => {} }
 
 const tries = 5, longest = 10 // of a patient request, and seconds that it waits for one of them
 
-/** How many requests wait for their turn, and who is told when that changes. */
-export const turns = { waiting: 0, listeners: /** @type {Set<() => void>} */ (new Set()) }
+/** How many requests wait for their turn, and who is told. */
+export const turns = { waiting: 0, listener: (/** @type {number} */ _) => {} }
 
 /** @param {number} ms @param {AbortSignal} [signal] */
 async function turn(ms, signal) {
-  const count = (/** @type {number} */ n) => {
-    turns.waiting += n
-    turns.listeners.forEach((tell) => tell())
-  }
-  count(1)
+  turns.listener(++turns.waiting)
   await new Promise((go) => {
     setTimeout(go, ms)
     signal?.addEventListener('abort', go, { once: true })
   })
-  count(-1)
+  turns.listener(--turns.waiting)
   signal?.throwIfAborted()
 }
 

@@ -175,14 +175,12 @@ for (const { name, after, refused, asked, patient = true, stop = 0, status = 0 }
     globalThis.location = /** @type {any} */ ({ href: 'data:/ui/' })
     const control = new AbortController()
     let n = 0, most = 0
-    const look = () => {
-      most = Math.max(most, turns.waiting)
-      if (n === stop && turns.waiting) control.abort()
+    turns.listener = (waiting) => {
+      most = Math.max(most, waiting)
+      if (n === stop && waiting) control.abort()
     }
-    turns.listeners.add(look)
     globalThis.fetch = async () => n++ < refused ? new Response('{"error":"busy"}', { status: 429, headers: after ? { 'Retry-After': after } : {} }) : new Response('')
     const error = await ask('/api/query', {}, { signal: control.signal, patient }).then(() => null, (error) => error)
-    turns.listeners.delete(look)
     if (!stop) assert.ok(Date.now() >= 1000 * Number(after) * (asked - 1), `after ${Date.now()} ms`)
     assert.deepEqual([n, most, turns.waiting], [asked, Number(asked > 1), 0])
     assert.equal(stop ? error.name : error?.status ?? 0, stop ? 'AbortError' : status)

@@ -16,13 +16,10 @@ const thisYear = String(new Date().getFullYear())
 const clipped = 1000, wrapped = 4000 // characters of a message in a row
 
 /**
- * @param {object} props
- * @param {Line} props.line @param {number} props.index @param {number} props.slot
- * @param {string[]} props.columns @param {boolean} props.wrap @param {boolean} props.utc
- * @param {boolean} props.selected @param {boolean} props.open @param {(i: number) => void} props.onOpen
- * @param {boolean} [props.date] whether the day is shown too @param {boolean} [props.flying] it is out of sight before anybody reads details
+ * @param {Pick<import('./vlist.js').ListProps, 'columns' | 'wrap' | 'utc' | 'date' | 'onOpen'> & {line: Line, index: number, slot: number, selected: boolean, open: boolean, flying: boolean}} props
+ * flying: it is out of sight before anybody reads details
  */
-export function Row({ line, index, slot, columns, wrap, utc, selected, open, onOpen, date = true, flying = false }) {
+export function Row({ line, index, slot, columns, wrap, utc, selected, open, onOpen, date, flying }) {
   const shown = new Set(columns)
   const when = stamp(line.ms, utc)
   const most = wrap ? wrapped : clipped

@@ -150,11 +150,9 @@ export function useFigures(path, params, keys, onError, shared) {
 
 /** How far a search is, and what stops it. @param {{part: number | null, loading: boolean, stop?: () => void}} props */
 export function Progress({ part, loading, stop }) {
-  const [waiting, tell] = useState(0)
+  const [waiting, tell] = useState(turns.waiting)
   useEffect(() => {
-    const look = () => tell(turns.waiting)
-    turns.listeners.add(look)
-    return () => turns.listeners.delete(look)
+    if (stop) turns.listener = tell
   }, [])
   return html`${waiting > 0 && loading && stop && html`<span class="dim">The collector is busy, waiting for a turn … </span>`}
     ${part !== null && html`<span class="partial" role="status">partial${part > 0 ? `: ${Math.floor(part * 100)} % searched` : ''}${loading ? '' : ', stopped'}</span>`}

@@ -1,32 +1,34 @@
-// A list of any length and of rows of any height: only the rows in sight are in the document.
+// Lines as a list of any length, of rows of any height: only the rows in sight are in the document.
 
 import { html, useState, useRef, useEffect, useLayoutEffect } from './html.js'
+import { Row } from './row.js'
 
+const lowest = 22 // pixels of a row, which all have unless they wrap
 const extra = 8 // rows beyond each end
 const settled = 150 // milliseconds after which what passed quicker than one reads is drawn whole
 let seen = { top: 0, height: 800, width: 0 } // the size of the list before, which the next one has, too
 
 /**
  * @typedef {object} ListProps
- * @property {number} count
- * @property {(i: number) => string | number} keyOf
- * @property {(i: number, slot: number, flying: boolean) => VNode} row with the slot for its key: rows out of sight leave their elements to others; flying: each frame has other rows
- * @property {number} height of a row, as a guess unless fixed
- * @property {boolean} fixed all rows have that height
+ * @property {Line[]} lines
  * @property {string} label
- * @property {number} [cursor] the row that keys have chosen; it is kept in sight when it changes
+ * @property {number} cursor the row that keys have chosen, or -1; it is kept in sight when it changes
+ * @property {Line | null} opened @property {(i: number) => void} onOpen
+ * @property {string[]} columns @property {boolean} wrap @property {boolean} utc
+ * @property {boolean} [date] whether rows have the day
  * @property {boolean} [follow] stay at the end
  * @property {(atEnd: boolean) => void} [onFollow] the reader has come to the end, or left it
  * @property {() => void} [onNearEnd]
  */
 
 /** @param {ListProps} props */
-export function VirtualList(props) {
-  const { count, keyOf, row, height, fixed, label, cursor = -1, follow = false, onFollow, onNearEnd } = props
+export function LineList({ lines, label, cursor, opened, onOpen, columns, wrap, utc, date = true, follow = false, onFollow, onNearEnd }) {
+  const count = lines.length, fixed = !wrap
+  const keyOf = (/** @type {number} */ i) => lines[i]?.offset ?? i
   const box = useRef(/** @type {HTMLElement | null} */ (null))
   const inner = useRef(/** @type {HTMLElement | null} */ (null))
-  const known = useRef(/** @type {Map<string | number, number>} */ (new Map()))
-  const anchor = useRef({ key: /** @type {string | number} */ (''), index: 0, top: 0, delta: 0 })
+  const known = useRef(/** @type {Map<number, number>} */ (new Map()))
+  const anchor = useRef({ key: NaN, index: 0, top: 0, delta: 0 })
   const slots = useRef(0) // as many as there have been rows at once
   const left = useRef(-1e9) // when the reader turned the wheel away from the end
   const [view, setView] = useState({ ...seen, flying: false })
@@ -34,8 +36,8 @@ export function VirtualList(props) {
   const [, measure] = useState(0)
 
   const tops = useRef(new Float64Array(1))
-  if (!fixed) tops.current = offsets(count, keyOf, known.current, height)
-  const topOf = (/** @type {number} */ i) => fixed ? i * height : tops.current[Math.min(i, count)] ?? 0
+  if (!fixed) tops.current = offsets(count, keyOf, known.current)
+  const topOf = (/** @type {number} */ i) => fixed ? i * lowest : tops.current[Math.min(i, count)] ?? 0
   const total = topOf(count)
   const top = follow ? Math.max(0, total - view.height) : view.top
   const beyond = view.flying ? 0 : extra
@@ -46,7 +48,7 @@ export function VirtualList(props) {
     const el = box.current
     if (!el) return
     const at = indexAt(el.scrollTop, count, topOf)
-    anchor.current = { key: at < count ? keyOf(at) : '', index: at, top: topOf(at), delta: el.scrollTop - topOf(at) }
+    anchor.current = { key: at < count ? keyOf(at) : NaN, index: at, top: topOf(at), delta: el.scrollTop - topOf(at) }
   }
   const onScroll = () => {
     const el = box.current
@@ -100,10 +102,10 @@ export function VirtualList(props) {
     if (changed) measure((n) => n + 1)
     if (follow) {
       el.scrollTop = el.scrollHeight
-    } else if (anchor.current.key !== '') {
+    } else if (!Number.isNaN(anchor.current.key)) {
       // What is read stays where it is when rows above it come, go, or turn out higher.
       const { key, index, top, delta } = anchor.current
-      const at = index < count && keyOf(index) === key ? index : indexOf(key, count, keyOf)
+      const at = index < count && keyOf(index) === key ? index : lines.findIndex((_, i) => keyOf(i) === key)
       if (at >= 0 && Math.abs(topOf(at) - top) > 1) el.scrollTop = topOf(at) + delta // to ask where it is would lay out the page
     }
   })
@@ -119,7 +121,11 @@ export function VirtualList(props) {
 
   const rows = []
   if (!view.flying) slots.current = Math.max(slots.current, last - first)
-  for (let i = first; i < last; i++) rows.push(row(i, view.flying ? i - first : i % slots.current, view.flying))
+  for (let i = first; i < last; i++) {
+    const line = /** @type {Line} */ (lines[i])
+    const slot = view.flying ? i - first : i % slots.current // for its key: rows out of sight leave their elements to others
+    rows.push(Row({ line, index: i, slot, flying: view.flying, columns, wrap, utc, date, selected: i === cursor, open: line === opened, onOpen }))
+  }
   return html`<div class="vlist" ref=${box} role="listbox" tabindex="0" aria-label=${label}
       aria-activedescendant=${cursor >= 0 ? 'row-' + cursor : undefined} onScroll=${onScroll}
       onWheel=${onWheel}>
@@ -129,20 +135,20 @@ export function VirtualList(props) {
   </div>`
 }
 
-/** @param {number} count @param {(i: number) => string | number} keyOf @param {Map<string | number, number>} known @param {number} guess */
-function offsets(count, keyOf, known, guess) {
+/** @param {number} count @param {(i: number) => number} keyOf @param {Map<number, number>} known heights */
+function offsets(count, keyOf, known) {
   const tops = new Float64Array(count + 1)
   let sum = 0
   for (let i = 0; i < count; i++) {
     tops[i] = sum
-    sum += known.get(keyOf(i)) ?? guess
+    sum += known.get(keyOf(i)) ?? lowest
   }
   tops[count] = sum
   return tops
 }
 
 /** The row at a height, at most count. @param {number} y @param {number} count @param {(i: number) => number} topOf */
-export function indexAt(y, count, topOf) {
+function indexAt(y, count, topOf) {
   let low = 0, high = count
   while (low < high) {
     const middle = (low + high) >> 1
@@ -150,10 +156,4 @@ export function indexAt(y, count, topOf) {
     else high = middle
   }
   return low
-}
-
-/** @param {string | number} key @param {number} count @param {(i: number) => string | number} keyOf */
-function indexOf(key, count, keyOf) {
-  for (let i = 0; i < count; i++) if (keyOf(i) === key) return i
-  return -1
 }

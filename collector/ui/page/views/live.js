@@ -3,10 +3,10 @@
 import { html, useState, useRef, useEffect } from '../lib/html.js'
 import { EventPanel } from '../lib/event.js'
 import { count } from '../lib/line.js'
-import { look, Row } from '../lib/row.js'
+import { look } from '../lib/row.js'
 import { Screen, Tail } from '../lib/tail.js'
 import { Failure, Hello, Icon, useKeys } from '../lib/ui.js'
-import { VirtualList } from '../lib/vlist.js'
+import { LineList } from '../lib/vlist.js'
 
 /** @type {Record<string, string>} */
 const words = { begin: 'connecting …', live: 'live', away: 'not connected, trying again …', refused: 'stopped' }
@@ -122,9 +122,8 @@ function Live(props) {
       ${status.word === 'refused' && html`<${Failure} error=${status.error} />`}
       ${gap && html`<div class="notice bad" role="status">${gap}</div>`}
       ${lines.length === 0 ? html`<div class="empty">${status.word === 'live' ? 'No line yet. It appears here as soon as it arrives.' : words[status.word]}${status.word === 'live' && !filter && !wanted && html`<${Hello} tokens=${session.tokens} />`}</div>`
-        : html`<${VirtualList} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label="Lines, newest last" cursor=${cursor}
-          follow=${follow && !paused && !opened} onFollow=${onFollow}
-          row=${(/** @type {number} */ i, /** @type {number} */ slot) => Row({ line: /** @type {Line} */ (lines[i]), index: i, slot, columns, wrap, utc, selected: i === cursor, open: lines[i] === opened, onOpen: open, date: false })} />`}
+        : html`<${LineList} lines=${lines} label="Lines, newest last" columns=${columns} wrap=${wrap} utc=${utc} date=${false} cursor=${cursor} opened=${opened} onOpen=${open}
+          follow=${follow && !paused && !opened} onFollow=${onFollow} />`}
       ${held > 0 && hold.current && html`<button type="button" class="new-lines primary" onClick=${release}><${Icon} name="down" />${count(held)} new${screen.lost ? `, the newest ${count(screen.waiting.length)} are kept` : ''}</button>`}
     </div>
     ${opened && html`<${EventPanel} ...${props} line=${opened} onOpen=${setOpened} onClose=${() => setOpened(null)} />`}

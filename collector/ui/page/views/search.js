@@ -8,10 +8,10 @@ import { EventPanel, useLines } from '../lib/event.js'
 import { Facets, looked } from '../lib/facets.js'
 import { count, parseLine, parseOffsetLine } from '../lib/line.js'
 import { zooms } from '../lib/rangepicker.js'
-import { look, Row } from '../lib/row.js'
+import { look } from '../lib/row.js'
 import { ago, iso, justAfter, stamp } from '../lib/time.js'
 import { Failure, Hello, Icon, Progress, useFigures, useKeys, useRepeated } from '../lib/ui.js'
-import { VirtualList } from '../lib/vlist.js'
+import { LineList } from '../lib/vlist.js'
 
 const first = 40, page = 300 // lines of a request
 const most = 20_000 // lines that are kept
@@ -111,9 +111,8 @@ function Search(props) {
   const matched = hits.data?.matched, last = lines[lines.length - 1]
   const latest = useRef(onward)
   latest.current = onward
-  const list = useMemo(() => html`<${VirtualList} key=${turn} count=${lines.length} keyOf=${(/** @type {number} */ i) => lines[i]?.offset ?? i} height=${22} fixed=${!wrap} label=${`Lines, ${oldest ? 'oldest' : 'newest'} first`}
-    cursor=${cursor} onNearEnd=${() => latest.current()} row=${(/** @type {number} */ i, /** @type {number} */ slot, /** @type {boolean} */ flying) => Row({ line: /** @type {Line} */ (lines[i]), index: i, slot, flying, columns, wrap, utc, selected: i === cursor, open: lines[i]?.offset === opened?.offset, onOpen: open })} />`,
-  [lines, turn, columns.join(), wrap, utc, oldest, cursor, opened]) // figures change more often
+  const list = useMemo(() => html`<${LineList} key=${turn} lines=${lines} label=${`Lines, ${oldest ? 'oldest' : 'newest'} first`} columns=${columns} wrap=${wrap} utc=${utc} cursor=${cursor} opened=${opened}
+    onOpen=${open} onNearEnd=${() => latest.current()} />`, [lines, turn, columns.join(), wrap, utc, oldest, cursor, opened]) // figures change more often
   return html`<div class=${'search' + (opened ? ' with-event' : '') + (drawer ? ' with-drawer' : '')}>
     ${facets}
     <div class="results">
