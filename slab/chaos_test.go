@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
@@ -71,7 +72,7 @@ func unsettle(rng *rand.Rand, d *rollwaytest.Destination, stop <-chan struct{}) 
 func TestChaos(t *testing.T) { roads(t, testChaos) }
 
 func testChaos(t *testing.T, on front) {
-	for seed := range uint64(100) {
+	for seed := range uint64(testkit.RaceRounds(t, 25, 100)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { chaos(t, on, seed) })
 		})

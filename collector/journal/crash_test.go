@@ -101,7 +101,7 @@ func (c *crashChecker) acknowledged(end uint64, synced bool) {
 // The process or the machine stops before each disk operation of a run with
 // rotations, packing and restarts.
 func TestCrashAtEveryOperation(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(testkit.RaceRounds(t, 2, 4)) { // half of them pack
 		rng := rand.New(rand.NewPCG(seed, 2))
 		mem := disktest.NewMem()
 		c := &crashChecker{t: t, mem: mem, rng: rng}

@@ -91,7 +91,7 @@ func used(j *Journal) map[string]int64 {
 // Tenants with limits of their own lose their oldest blocks and no others lose a byte, while
 // the journal grows, is closed, killed and opened again.
 func TestTenantRetention(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(testkit.RaceRounds(t, 2, 6)) { // half of them limit the tenant without a name
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			m := newMixed(t, seed, "", "shop", "bank", "zoo")
 			mem := disktest.NewMem()

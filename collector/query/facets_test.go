@@ -13,6 +13,7 @@ import (
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/query/pipe"
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestFacetsOfAJournal compares facets, of columns and of lines, with what stats counts of each field.
@@ -27,7 +28,7 @@ func TestFacetsOfAJournal(t *testing.T) {
 		}
 		waitFor(t, "packing", func() bool { return s.Stats().PackedSegments >= uint64(s.Stats().Segments-1) })
 		_, base := serve(t, s, Options{})
-		for range 15 {
+		for range testkit.RaceRounds(t, 4, 15) {
 			filter, fields := tableFilter(r), []string{}
 			for _, i := range r.Perm(len(names))[:1+r.IntN(5)] {
 				fields = append(fields, names[i])
@@ -82,6 +83,7 @@ func TestFacetsOfAJournal(t *testing.T) {
 // TestFacetOfManyValues counts more values than are remembered, in runs that are merged: a count is too
 // low by no more than is told, and what is frequent is there.
 func TestFacetOfManyValues(t *testing.T) {
+	testkit.NoRace(t, "it takes 20 s there, in one goroutine")
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
 	zipf := rand.NewZipf(r, 1.1, 20, 400_000)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/query/pipe"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // The slow evaluation of pipes: rows are maps that encoding/json made, numbers are
@@ -683,9 +684,9 @@ func runOver(t testing.TB, p *pipe.Pipeline, lines []string) string {
 
 // Pipes give what the slow evaluation gives.
 func TestPipesLikeSlow(t *testing.T) {
-	const rounds = 10_000
+	rounds := uint64(testkit.RaceRounds(t, 1000, 10_000))
 	seed := rand.Uint64()
-	for round := range uint64(rounds) {
+	for round := range rounds {
 		r := rand.New(rand.NewPCG(seed, round))
 		lines := make([]string, r.IntN(25))
 		for i := range lines {

@@ -17,6 +17,7 @@ import (
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/query/pipe"
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // columnLine is a line whose fields are in columns of numbers, times and few or many texts, with
@@ -111,12 +112,12 @@ func tablePipes(t *testing.T, r *rand.Rand) string {
 func TestTables(t *testing.T) {
 	t.Parallel()
 	const seed = 20261129
-	rows, lines, timed := 0, 0, 0
+	rounds, rows, lines, timed := testkit.RaceRounds(t, 20, 80), 0, 0, 0
 	enc, err := columns.NewEncoder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for round := range uint64(80) {
+	for round := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, round))
 		style, n, different := r.IntN(128), 70+r.IntN(300), 1+r.IntN(3)
 		if round%20 == 7 {
@@ -203,7 +204,7 @@ func TestTables(t *testing.T) {
 			}
 		}
 	}
-	if rows < 30_000 || lines < 5_000 || timed < 50 {
+	if rows < 375*rounds || lines < 62*rounds || rounds == 80 && timed < 50 {
 		t.Errorf("%d rows, %d lines, %d times a step: the generator proves little", rows, lines, timed)
 	}
 }
@@ -223,6 +224,7 @@ func rangeOf(lines []byte) columns.Range {
 // TestKnownGroups groups by values of more blocks, and of longer ones, than a run can tell apart by
 // numbers.
 func TestKnownGroups(t *testing.T) {
+	testkit.NoRace(t, "it takes a minute there, in one goroutine")
 	t.Parallel()
 	enc, err := columns.NewEncoder()
 	if err != nil {
@@ -387,6 +389,7 @@ func runBy(t *testing.T, p *pipe.Pipeline, feed func(*pipe.Run)) string {
 // written and is packed in part.
 func TestTablesOfAJournal(t *testing.T) {
 	t.Parallel()
+	questions := testkit.RaceRounds(t, 8, 30)
 	for _, c := range []struct {
 		style, lines int
 		segment      int64
@@ -407,7 +410,7 @@ func TestTablesOfAJournal(t *testing.T) {
 		})
 		_, base := serve(t, s, Options{})
 		references := 0
-		for range 30 {
+		for range questions {
 			expr := tableFilter(r) + tablePipes(t, r)
 			q, p, err := parsePiped(expr, testNow)
 			if err != nil {
@@ -427,7 +430,7 @@ func TestTablesOfAJournal(t *testing.T) {
 				t.Fatalf("%s: %s, %v; got\n%.2000swant\n%.2000s", expr, resp.Status, err, body, want)
 			}
 		}
-		if references < 20_000 {
+		if references < 650*questions {
 			t.Errorf("%d references: that proves little", references)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestDense compares strings with many escapes, valid or not, with encoding/json.
@@ -14,7 +16,7 @@ func TestDense(t *testing.T) {
 	parts := []string{`\"`, `\\`, `\/`, `\n`, `\u0041`, `\u00e9`, `\ud83d\ude00`, `\ufffd`, "a", "bc", "some text", "é", strings.Repeat("x", 61), "", "{", ":"}
 	bad := []string{`\ud800`, `\ude00`, `\x`, `\u12`, "\n", "\x1f", `"`, `\`}
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 200_000 {
+	for range testkit.RaceRounds(t, 10_000, 200_000) {
 		var b []byte
 		n := r.IntN(40)
 		fault := r.IntN(3) == 0

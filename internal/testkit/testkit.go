@@ -101,6 +101,17 @@ func Race(t testing.TB, why string) bool {
 	return race
 }
 
+// RaceRounds returns how many rounds a test makes that the race detector makes some ten
+// times as slow and has little to find in: all, or few under the detector. A run without
+// the detector repeats the test with all of them.
+func RaceRounds(t testing.TB, few, all int) int {
+	t.Helper()
+	if Race(t, "more rounds") {
+		return few
+	}
+	return all
+}
+
 // NoRace ends a test that fails or says nothing under the race detector.
 func NoRace(t testing.TB, why string) {
 	t.Helper()

@@ -91,6 +91,10 @@ func TestNoRace(t *testing.T) {
 	if !reflect.DeepEqual(attrs, want) {
 		t.Errorf("attributes %v, want %v", attrs, want)
 	}
+	rounds := 0
+	if _, attrs = record(t, func(tb testing.TB) { rounds = RaceRounds(tb, 2, 20) }); (rounds == 2) != race || (rounds == 20) == race || len(attrs) != len(want) {
+		t.Errorf("%d rounds, attributes %v", rounds, attrs)
+	}
 }
 
 func TestAttackReport(t *testing.T) {
