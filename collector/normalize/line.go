@@ -34,7 +34,7 @@ func (n *Normalizer) appendLine(dst *Batch) {
 func (n *Normalizer) writeLine(dst *Batch) {
 	ev := &n.ev
 	if !n.parsed {
-		n.before = n.attempt()
+		n.attempt()
 	}
 	n.readText()
 	n.readTrace()
@@ -107,7 +107,7 @@ func (n *Normalizer) writeLine(dst *Batch) {
 	if !n.parsed {
 		n.parsed = true
 		if object, all := n.enricher.Parse(line[start:], &n.known, &n.scratch); object != nil {
-			n.addParsed(object, all, &n.before)
+			n.addParsed(object, all)
 			dst.Lines = line[:start]
 			n.writeLine(dst)
 			return

@@ -143,7 +143,7 @@ type Normalizer struct {
 	known     Known     // what it is told of the event
 	defaulted uint16    // bit per slot for which defaults has a value
 	dropped   bool      // the event just ended was, by a rule
-	before    attempt   // as the event was before the enricher was asked for more of it
+	before    attempt   // as the event was before a payload was read, or the enricher asked for more of it
 	parsed    bool      // the enricher was asked for more of it
 
 	builder Builder

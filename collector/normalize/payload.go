@@ -105,11 +105,14 @@ type attempt struct {
 	attrs, names, nested int
 }
 
-func (n *Normalizer) attempt() attempt {
-	return attempt{n.ev, len(n.attrs), n.names.len(), len(n.known.Nested)}
+// attempt notes what takeBack needs.
+func (n *Normalizer) attempt() {
+	a := &n.before
+	a.ev, a.attrs, a.names, a.nested = n.ev, len(n.attrs), n.names.len(), len(n.known.Nested)
 }
 
-func (n *Normalizer) takeBack(a *attempt) {
+func (n *Normalizer) takeBack() {
+	a := &n.before
 	n.ev, n.attrs, n.known.Nested = a.ev, n.attrs[:a.attrs], n.known.Nested[:a.nested]
 	n.late.n, n.late.seen, n.ready = 0, 0, jsonwalk.Span{}
 	n.names.truncate(a.names)
@@ -161,11 +164,11 @@ func (n *Normalizer) open(form form, part []byte) bool {
 		return false
 	}
 	n.work += uint(len(part))
-	before, sent, escapes := n.attempt(), n.body.text, n.body.escapes
-	around := before.ev
+	n.attempt()
+	around, sent, escapes := n.ev, n.body.text, n.body.escapes
 	around.filled &^= 1 << keyMsg
 	at, end, exact := 0, 0, true
-	if form == jsonForm && n.ready.Len() > 0 && n.ready == before.ev.slots[keyMsg] {
+	if form == jsonForm && n.ready.Len() > 0 && n.ready == n.ev.slots[keyMsg] {
 		end = len(n.opened)
 		n.keepSlots(&around, end)
 	} else {
@@ -180,16 +183,16 @@ func (n *Normalizer) open(form form, part []byte) bool {
 		n.gatherError()
 		return n.ev.fault == ok
 	}
-	n.takeBack(&before)
+	n.takeBack()
 	n.body.text, n.body.escapes = sent, escapes
 	return false
 }
 
 // addParsed adds an object that a configuration has found in the message, or that is all
 // of it, to the event as it was before.
-func (n *Normalizer) addParsed(object []byte, all bool, before *attempt) {
+func (n *Normalizer) addParsed(object []byte, all bool) {
 	sent, escapes := n.body.text, n.body.escapes
-	n.takeBack(before)
+	n.takeBack()
 	if n.failure.inMessage { // which is read again
 		n.failure.value, n.failure.inMessage = n.failure.value[:0], false
 	}
@@ -204,7 +207,7 @@ func (n *Normalizer) addParsed(object []byte, all bool, before *attempt) {
 	at := len(n.opened)
 	n.opened = append(n.opened, object...)
 	if !n.readPayload(at, len(n.opened), parsedForm, &around) || n.lineSize() > n.limits.MaxEventBytes {
-		n.takeBack(before)
+		n.takeBack()
 		n.body.text, n.body.escapes = sent, escapes
 		return
 	}
@@ -366,7 +369,8 @@ func (b *Builder) opens(line []byte) bool {
 		return false
 	}
 	n.work += uint(len(part))
-	start, before, is := len(b.text), n.attempt(), true
+	n.attempt()
+	start, is := len(b.text), true
 	if form == jsonForm {
 		b.text = append(b.text, part...)
 	} else {
@@ -376,7 +380,7 @@ func (b *Builder) opens(line []byte) bool {
 	if is && n.readObject(start, len(b.text)) && (form == jsonForm || n.ev.isWhole()) {
 		return true
 	}
-	n.takeBack(&before)
+	n.takeBack()
 	n.ev.shut = true
 	b.text = b.text[:start]
 	return false

@@ -53,6 +53,7 @@ var table = []edge{
 	{"internal/spool", "internal/recordlog", "segments, frames and cursors: their bytes"},
 	{"slab", "golang.org/x/sys/cpu", "whether lines can be copied and counted in one pass: AVX2"},
 	{"internal/ntcopy", "golang.org/x/sys/cpu", "whether there are vectors of 32 bytes: AVX2"},
+	{"internal/jsonwalk", "golang.org/x/sys/cpu", "whether bytes can be moved within a vector: SSSE3"},
 	{"slab", "golang.org/x/sys/unix", "a short sleep that is no timer of the runtime's"},
 	{"internal/slabfile", "golang.org/x/sys/unix", "mapped memory: mmap, fallocate, and which file system it is"},
 	{"internal/slabfile", "internal/disk", "the lock of the file"},

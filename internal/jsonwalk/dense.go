@@ -33,27 +33,29 @@ func controls(b *[block]byte) (m uint64) {
 
 func word(b *[block]byte, n int) uint64 { return binary.LittleEndian.Uint64(b[n : n+8]) }
 
-// marks returns where escapes begin in a block that does not begin within one, and where it
-// has to be stopped at: quotes and control characters that no escape has.
-func marks(b *[block]byte) (starts, stops uint64) {
-	slashes, stops := masks(b)
+// marks returns where escapes begin in a block that does not begin within one, those of them
+// that may mean another byte than their second one, and where the block has to be stopped at:
+// quotes and control characters that no escape has.
+func marks(b *[block]byte) (starts, odd, stops uint64) {
+	slashes, quotes, ctrls := masks(b)
 	escaped := escapedIn(slashes)
-	return slashes &^ escaped, stops &^ escaped
+	starts = slashes &^ escaped
+	return starts, starts &^ ((slashes | quotes) >> 1), (quotes | ctrls) &^ escaped
 }
 
-// masksOf returns where backslashes are in a block, and where quotes and control characters are.
-func masksOf(b *[block]byte) (slashes, stops uint64) {
+// masksOf returns where backslashes, quotes and control characters are in a block.
+func masksOf(b *[block]byte) (slashes, quotes, ctrls uint64) {
 	some := uint64(0)
 	for n := 0; n < block; n += 8 {
 		w := word(b, n)
 		slashes = slashes>>8 | gathered(zeros(w^ones*'\\'))
-		stops = stops>>8 | gathered(zeros(w^ones*'"'))
+		quotes = quotes>>8 | gathered(zeros(w^ones*'"'))
 		some |= (w - ones*' ') &^ w // a borrow may mark bytes after one that is marked, none without one
 	}
 	if some&highs != 0 {
-		stops |= controls(b)
+		ctrls = controls(b)
 	}
-	return slashes, stops
+	return slashes, quotes, ctrls
 }
 
 // gathered is gather, in the highest byte.
@@ -75,14 +77,14 @@ func escapedIn(slashes uint64) uint64 {
 // ends, or where whole blocks do, with done false.
 func checkDense(b []byte, i int) (end int, done bool) {
 	for len(b)-i >= block {
-		starts, stops := marks((*[block]byte)(b[i:]))
+		_, odd, stops := marks((*[block]byte)(b[i:]))
 		size, ended := block, stops != 0
 		if ended {
 			size = bits.TrailingZeros64(stops)
-			starts &= 1<<size - 1
+			odd &= 1<<size - 1
 		}
-		for ; starts != 0; starts &= starts - 1 {
-			p := bits.TrailingZeros64(starts)
+		for ; odd != 0; odd &= odd - 1 {
+			p := bits.TrailingZeros64(odd)
 			if p == block-1 {
 				size = p
 			} else if escapes[b[i+p+1]] == 0 {
@@ -122,8 +124,8 @@ func AppendChecked(dst, b []byte, i int) (text []byte, end int, exact bool) {
 			copy(part[:], b[i:])
 			part[len(b)-i] = '"'
 		}
-		starts, stops := marks((*[block]byte)(part[:]))
-		n, size, why := appendBlock((*[beyond]byte)(out[at:]), part, starts, stops)
+		starts, odd, stops := marks((*[block]byte)(part[:]))
+		n, size, why := appendBlock((*[beyond]byte)(out[at:]), part, starts, odd, stops)
 		switch {
 		case i+size >= len(b), why == atStop && b[i+size] != '"':
 			return out[:len(dst)], -1, false
@@ -151,27 +153,37 @@ const (
 // appendBlock appends the text of a block, whose marks are given, to what is before out. It
 // returns how much text that is, and of how much of the block. All numbers are below block,
 // or the number of bytes to copy is 0: so indexes need no checks.
-func appendBlock(out, b *[beyond]byte, starts, stops uint64) (n, size, why int) {
+func appendBlock(out, b *[beyond]byte, starts, odd, stops uint64) (n, size, why int) {
 	size = block
 	if stops != 0 {
 		size, why = bits.TrailingZeros64(stops), atStop
-		starts &= 1<<size - 1
 	}
-	start := 0
-	for ; starts != 0; starts &= starts - 1 {
-		p := bits.TrailingZeros64(starts) & last
-		c := escapes[b[p+1]]
-		if p == last || c == 0 {
+	for m := odd & (1<<size - 1); m != 0; m &= m - 1 {
+		if p := bits.TrailingZeros64(m) & last; p == last || escapes[b[p+1]] == 0 {
 			if size, why = p, atEscape; p == last {
 				why = atEnd
 			}
 			break
 		}
-		n = copyWords(out, n, b, start, p-start)
-		out[n&last] = c
-		n, start = n+1, p+2
 	}
-	return copyWords(out, n, b, start, size-start), size, why
+	starts &= 1<<size - 1
+	drop(out, b, starts)
+	for m := odd & starts; m != 0; m &= m - 1 {
+		p := bits.TrailingZeros64(m) & last
+		out[(p-bits.OnesCount64(starts&(1<<p-1)))&last] = escapes[b[p+1]]
+	}
+	return size - bits.OnesCount64(starts), size, why
+}
+
+// dropEach copies a block without the bytes of a mask.
+func dropEach(out, b *[beyond]byte, m uint64) {
+	n, start := 0, 0
+	for ; m != 0; m &= m - 1 {
+		p := bits.TrailingZeros64(m) & last
+		n = copyWords(out, n, b, start, p-start)
+		start = p + 1
+	}
+	copyWords(out, n, b, start, block-start)
 }
 
 // last is the last byte of a block, and masks the number of a byte.
@@ -191,8 +203,8 @@ func copyWords(out *[beyond]byte, n int, from *[beyond]byte, i, k int) int {
 func appendDense(out []byte, at int, inner []byte, i int) (newAt, newI int) {
 	for len(inner)-i >= beyond {
 		part := (*[beyond]byte)(inner[i:])
-		slashes, _ := masks((*[block]byte)(part[:]))
-		n, size, why := appendBlock((*[beyond]byte)(out[at:]), part, slashes&^escapedIn(slashes), 0)
+		starts, odd, _ := marks((*[block]byte)(part[:]))
+		n, size, why := appendBlock((*[beyond]byte)(out[at:]), part, starts, odd, 0)
 		if at, i = at+n, i+size; why == atEscape {
 			break
 		}

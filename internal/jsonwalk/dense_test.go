@@ -64,7 +64,7 @@ func TestDense(t *testing.T) {
 	}
 }
 
-// TestMasks compares vectors with words, where there are any.
+// TestMasks compares vectors with words and bytes, where there are any.
 func TestMasks(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 100_000 {
@@ -74,14 +74,28 @@ func TestMasks(t *testing.T) {
 				b[i] = "\\\"\x1f \x00[]#!\x80\xff\xa2\xdc"[r.IntN(13)]
 			}
 		}
-		slashes, stops := masks(&b)
-		if s, q := masksOf(&b); s != slashes || q != stops {
-			t.Fatalf("%q: %x and %x, by words %x and %x", b, slashes, stops, s, q)
+		slashes, quotes, ctrls := masks(&b)
+		if s, q, c := masksOf(&b); s != slashes || q != quotes || c != ctrls {
+			t.Fatalf("%q: %x, %x and %x, by words %x, %x and %x", b, slashes, quotes, ctrls, s, q, c)
 		}
 		for i, c := range b {
-			if slashes>>i&1 == 1 != (c == '\\') || stops>>i&1 == 1 != (c == '"' || c < ' ') {
-				t.Fatalf("%q: %x and %x", b, slashes, stops)
+			if slashes>>i&1 == 1 != (c == '\\') || quotes>>i&1 == 1 != (c == '"') || ctrls>>i&1 == 1 != (c < ' ') {
+				t.Fatalf("%q: %x, %x and %x", b, slashes, quotes, ctrls)
 			}
+		}
+		var from, out, each [beyond]byte
+		copy(from[:], b[:])
+		m := r.Uint64() & (r.Uint64() | r.Uint64())
+		drop(&out, &from, m)
+		dropEach(&each, &from, m)
+		var want []byte
+		for i, c := range b {
+			if m>>i&1 == 0 {
+				want = append(want, c)
+			}
+		}
+		if !bytes.HasPrefix(out[:], want) || !bytes.HasPrefix(each[:], want) {
+			t.Fatalf("%q without %x: %q, byte by byte %q", b, m, out[:len(want)], each[:len(want)])
 		}
 	}
 }

@@ -194,6 +194,9 @@ func FuzzText(f *testing.F) {
 		inner := bytes.ReplaceAll(text, []byte(`"`), []byte(`\"`))
 		raw := slices.Concat([]byte(`"`), inner, []byte(`"`))
 		got, _ := Text(raw, make([]byte, 0, 8))
+		if checked, end, _ := AppendChecked(nil, raw, 0); (end == len(raw)) != json.Valid(raw) || end == len(raw) && !bytes.Equal(checked, got) {
+			t.Fatalf("%q is %q, by AppendChecked %q, to %d", raw, got, checked, end)
+		}
 		if plain := bytes.IndexByte(got, '\\') < 0; json.Valid(raw) && plain && !Equal(raw, string(got)) || Equal(raw, string(got)+"x") || Equal(raw, "x"+string(got)) {
 			t.Fatalf("%q is not told to be %q", raw, got)
 		}

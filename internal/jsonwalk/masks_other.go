@@ -2,4 +2,6 @@
 
 package jsonwalk
 
-func masks(b *[block]byte) (slashes, stops uint64) { return masksOf(b) }
+func masks(b *[block]byte) (slashes, quotes, ctrls uint64) { return masksOf(b) }
+
+func drop(out, b *[beyond]byte, m uint64) { dropEach(out, b, m) }
