@@ -146,9 +146,7 @@ func walkRange(t *testing.T, tab *uitest.Tab, _ string) {
 
 func walkMistake(t *testing.T, tab *uitest.Tab, _ string) {
 	tab.Until(`document.querySelector('.row')`)
-	tab.Key("/")
-	tab.Type("charge level>=loud")
-	tab.Key("Enter")
+	tab.Search("charge level>=loud")
 	tab.Until(`document.querySelector('#q-error')?.innerText.includes('expected a level')`)
 	if bad := tab.Text(".tok-bad"); bad != "loud" {
 		t.Errorf("%q is marked, want what the error is about", bad)
@@ -222,9 +220,7 @@ func walkFirst(t *testing.T, tab *uitest.Tab, _ string) {
 			return real(...what)
 		})(window.fetch)
 	})()`, nil)
-	tab.Key("/")
-	tab.Type("level>=debug")
-	tab.Key("Enter")
+	tab.Search("level>=debug")
 	tab.Until(`asked.some((a) => a.startsWith('/api/hits')) && asked.some((a) => a.startsWith('/api/facets'))`)
 	var asked []string
 	tab.Eval(`asked`, &asked)
@@ -273,19 +269,13 @@ func walkStats(t *testing.T, tab *uitest.Tab, at string) {
 	tab.Until(`!document.querySelector('.chart') && document.querySelectorAll('table.rows tbody tr').length > 20`)
 	tab.Click(`.choice button text=Lines`)
 	tab.Until(`document.querySelector('.chart canvas')`)
-	tab.Key("/")
-	tab.Eval(`document.querySelector('#q').select()`, nil)
-	tab.Type("release=* | top 5 release")
-	tab.Key("Enter")
+	tab.Search("release=* | top 5 release")
 	tab.Until(`document.querySelectorAll('table.bars tbody tr').length === 2`)
 	tab.Click(`table.bars button text=2.4.1`)
 	tab.Until(`location.hash.startsWith('#/search') && document.querySelector('.row')`)
 	wantQuery(t, tab, `release=* release="2.4.1"`)
 	// Pipes asked for in Search make a table, too.
-	tab.Key("/")
-	tab.Eval(`document.querySelector('#q').select()`, nil)
-	tab.Type("| stats count() by service")
-	tab.Key("Enter")
+	tab.Search("| stats count() by service")
 	tab.Until(`location.hash.startsWith('#/stats') && document.querySelectorAll('table.bars tbody tr').length === 3`)
 }
 

@@ -129,13 +129,7 @@ func walkStop(t *testing.T, browser *uitest.Browser) {
 	})
 	tab := open(t, browser, server.URL+"/ui/")
 	tab.Until(`document.querySelectorAll('.row').length > 20`)
-	ask := func(q string) {
-		tab.Key("/")
-		tab.Eval(`document.querySelector('#q').select()`, nil)
-		tab.Type(q)
-		tab.Key("Enter")
-	}
-	ask("forever")
+	tab.Search("forever")
 	tab.Until(`document.querySelector('.histogram .partial')?.innerText === 'partial' && document.querySelector('.toolbar [role=status]').innerText.includes('7 lines so far')`)
 	tab.Click(".toolbar button text=Stop")
 	tab.Until(`document.querySelector('.notice.bad')?.innerText.includes('stopped') && !document.querySelector('.row') && document.querySelector('.histogram .partial').innerText === 'partial, stopped'`)
@@ -144,9 +138,9 @@ func walkStop(t *testing.T, browser *uitest.Browser) {
 			t.Errorf("%s has ended", path)
 		}
 	}
-	ask("forever") // and a new question ends them
+	tab.Search("forever") // and a new question ends them
 	tab.Until(`document.querySelector('.histogram .partial')?.innerText === 'partial'`)
-	ask("half")
+	tab.Search("half")
 	for range 2 {
 		<-ended
 	}
@@ -154,15 +148,15 @@ func walkStop(t *testing.T, browser *uitest.Browser) {
 	tab.Click(".toolbar button text=Stop")
 	tab.Until(`!document.querySelector('.facets.loading') && !document.querySelector('.toolbar .late') && document.querySelectorAll('.row').length > 20`)
 	const waits = `document.querySelector('.toolbar [role=status]').innerText.includes('waiting for a turn')`
-	ask("full")
+	tab.Search("full")
 	tab.Until(waits)
-	ask("busy") // which does not wait for what is not asked any more
+	tab.Search("busy") // which does not wait for what is not asked any more
 	for q := ""; q != "busy"; q = <-refused {
 	}
 	tab.Until(waits)
 	room.Store(true)
 	tab.Until(`document.querySelectorAll('.row').length > 20 && !document.querySelector('.facets.loading, .histogram.loading, .notice') && !(` + waits + `)`)
-	ask("full")
+	tab.Search("full")
 	tab.Until(waits)
 	tab.Click(".toolbar button text=Stop")
 	tab.Until(`document.querySelector('.notice.bad')?.innerText.includes('stopped') && !(` + waits + `)`)

@@ -184,6 +184,16 @@ func (tab *Tab) Type(text string) {
 	}
 }
 
+// Search asks the page for the lines of an expression.
+func (tab *Tab) Search(q string) {
+	tab.t.Helper()
+	tab.Key("/")
+	tab.Eval(`document.querySelector('#q').select()`, nil)
+	tab.Key("Backspace")
+	tab.Type(q)
+	tab.Key("Enter")
+}
+
 // Click waits for an element and clicks in its middle. What is named is a CSS selector, after
 // that, if it has one, " text=" and a text of the element.
 func (tab *Tab) Click(what string) {

@@ -136,7 +136,7 @@ async function pieces(response, separator, each, signal) {
  * An event of a stream.
  * @param {string} text
  */
-export function parseEvent(text) {
+function parseEvent(text) {
   const event = { event: 'message', data: '', id: '' }
   for (const line of text.split('\n')) {
     if (line.startsWith('data: ')) event.data += (event.data && '\n') + line.slice(6)

@@ -7,9 +7,6 @@ import { shortStamp, stamp } from './time.js'
 
 /** @typedef {{name: string, color: string, values: (number | null)[]}} Series */
 
-/** @type {() => any} */
-const plotter = () => /** @type {any} */ (globalThis).uPlot
-
 /** Series on top of each other: the least severe last, drawn first. @param {Series[]} list @returns {Series[]} */
 export function stack(list) {
   /** @type {number[]} */
@@ -22,7 +19,7 @@ export function stack(list) {
  * @param {Hits} hits
  * @returns {{times: number[], levels: {severity: string, values: number[]}[]}}
  */
-export function byLevel(hits) {
+function byLevel(hits) {
   const step = hits.step_seconds, from = Date.parse(hits.from) / 1000, until = Date.parse(hits.until) / 1000
   const steps = Math.min(10000, Math.max(0, Math.ceil((until - from) / step - 1e-6)))
   const times = Array.from({ length: steps }, (_, i) => from + i * step)
@@ -56,7 +53,6 @@ export function byLevel(hits) {
  * @property {number} height
  * @property {boolean} utc
  * @property {string} label what it shows, for those who do not see it
- * @property {boolean} [legend]
  * @property {[number, number]} [span] seconds, of the axis
  * @property {(from: number, to: number) => void} [onZoom] milliseconds
  * @property {() => void} [onOut]
@@ -76,7 +72,7 @@ export function Plot(props) {
   const data = [times, ...drawn.map((s) => s.values)]
 
   useLayoutEffect(() => {
-    const el = place.current, uPlot = plotter()
+    const el = place.current, { uPlot } = /** @type {any} */ (globalThis)
     if (!el || !uPlot) return
     chart.current = new uPlot(options(uPlot, el.clientWidth, drawn, latest, setAt), data, el)
     const observer = new ResizeObserver(() => chart.current?.setSize({ width: el.clientWidth, height }))

@@ -85,7 +85,7 @@ function find(q, wanted) {
 export const hasTerm = (q, wanted) => find(q, wanted) !== null
 
 /** @param {string} q @param {string} wanted */
-export function removeTerm(q, wanted) {
+function removeTerm(q, wanted) {
   const at = find(q, wanted)
   if (!at) return q
   return (q.slice(0, at.start).trimEnd() + ' ' + q.slice(at.end).trimStart()).trim().replace(/^(and|AND)\s+/, '')

@@ -14,7 +14,7 @@ export const looked = 300 // lines that tell what fields there are
  * @param {Line[]} lines
  * @returns {{name: string, count: number, values: number}[]}
  */
-export function fieldsIn(lines) {
+function fieldsIn(lines) {
   /** @type {Map<string, {count: number, values: Set<string>}>} */
   const found = new Map()
   for (const line of lines.slice(0, looked)) {
@@ -29,7 +29,7 @@ export function fieldsIn(lines) {
 }
 
 /** The fields that are worth a facet: of few values, in many lines. @param {ReturnType<typeof fieldsIn>} fields */
-export function worthwhile(fields) {
+function worthwhile(fields) {
   const good = fields.filter((f) => !never.has(f.name) && !f.name.includes(',') && f.values > 1 && f.values <= 40 && f.values * 2 <= f.count + 2)
   return [...always, ...good.slice(0, most - always.length).map((f) => f.name)]
 }

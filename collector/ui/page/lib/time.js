@@ -18,7 +18,7 @@ export function duration(text) {
 }
 
 /** A time of the URL in milliseconds; null: without a limit. @param {string} text @param {number} now */
-export function instant(text, now) {
+function instant(text, now) {
   if (!text || text === 'all') return null
   const ago = duration(text.replace(/^-/, ''))
   if (!Number.isNaN(ago)) return now - ago

@@ -5,7 +5,7 @@
  * @returns {Place}
  */
 export function parsePlace(hash, first) {
-  const [path, query = ''] = split(hash.replace(/^#\/?/, ''), '?')
+  const [, path, query] = /^#?\/?([^?]*)\??(.*)$/s.exec(hash) ?? []
   /** @type {Record<string, string>} */
   const state = Object.fromEntries(new URLSearchParams(query))
   const { q = '', since = '', until = '', ...rest } = state
@@ -23,10 +23,4 @@ export function formatPlace({ view, q, since, until, state }) {
   }
   const query = String(params)
   return '#/' + view + (query && '?' + query)
-}
-
-/** @param {string} text @param {string} at */
-function split(text, at) {
-  const i = text.indexOf(at)
-  return i < 0 ? [text] : [text.slice(0, i), text.slice(i + at.length)]
 }

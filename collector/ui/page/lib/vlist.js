@@ -25,15 +25,13 @@ let seen = { top: 0, height: 800, width: 0 } // the size of the list before, whi
 export function LineList({ lines, label, cursor, opened, onOpen, columns, wrap, utc, date = true, follow = false, onFollow, onNearEnd }) {
   const count = lines.length, fixed = !wrap
   const keyOf = (/** @type {number} */ i) => lines[i]?.offset ?? i
-  const box = useRef(/** @type {HTMLElement | null} */ (null))
-  const inner = useRef(/** @type {HTMLElement | null} */ (null))
+  const box = useRef(/** @type {any} */ (null)), inner = useRef(/** @type {any} */ (null)) // elements, once it is drawn
   const known = useRef(/** @type {Map<number, number>} */ (new Map()))
   const anchor = useRef({ key: NaN, index: 0, top: 0, delta: 0 })
   const slots = useRef(0) // as many as there have been rows at once
   const left = useRef(-1e9) // when the reader turned the wheel away from the end
   const [view, setView] = useState({ ...seen, flying: false })
   const flight = useRef({ jumped: -1e9, timer: 0 })
-  const [, measure] = useState(0)
 
   const tops = useRef(new Float64Array(1))
   if (!fixed) tops.current = offsets(count, keyOf, known.current)
@@ -46,13 +44,11 @@ export function LineList({ lines, label, cursor, opened, onOpen, columns, wrap, 
 
   const remember = () => {
     const el = box.current
-    if (!el) return
     const at = indexAt(el.scrollTop, count, topOf)
     anchor.current = { key: at < count ? keyOf(at) : NaN, index: at, top: topOf(at), delta: el.scrollTop - topOf(at) }
   }
   const onScroll = () => {
     const el = box.current
-    if (!el) return
     remember()
     const now = performance.now(), far = fixed && !follow && Math.abs(el.scrollTop - view.top) > el.clientHeight
     const flying = far && now - flight.current.jumped < settled
@@ -67,14 +63,13 @@ export function LineList({ lines, label, cursor, opened, onOpen, columns, wrap, 
 
   const onWheel = (/** @type {WheelEvent} */ event) => {
     const el = box.current
-    if (event.deltaY >= 0 || !el || el.scrollHeight <= el.clientHeight) return
+    if (event.deltaY >= 0 || el.scrollHeight <= el.clientHeight) return
     left.current = performance.now()
     onFollow?.(false)
   }
 
   useEffect(() => {
     const el = box.current
-    if (!el) return
     const observer = new ResizeObserver(() => setView((old) => {
       seen = { top: 0, height: el.clientHeight, width: el.clientWidth }
       return old.height === seen.height && old.width === seen.width ? old : { ...seen, top: old.top, flying: false }
@@ -86,20 +81,18 @@ export function LineList({ lines, label, cursor, opened, onOpen, columns, wrap, 
   useLayoutEffect(() => known.current.clear(), [fixed, view.width])
 
   useLayoutEffect(() => {
-    const el = box.current, window_ = inner.current
-    if (!el || !window_) return
+    const el = box.current
     let changed = false
     if (!fixed) {
       for (let i = first; i < last; i++) {
-        const child = /** @type {HTMLElement | undefined} */ (window_.children[i - first])
-        const now = child?.getBoundingClientRect().height ?? 0
+        const now = inner.current.children[i - first]?.getBoundingClientRect().height ?? 0
         if (now > 0 && Math.abs((known.current.get(keyOf(i)) ?? -1) - now) > 0.5) {
           known.current.set(keyOf(i), now)
           changed = true
         }
       }
     }
-    if (changed) measure((n) => n + 1)
+    if (changed) setView((old) => ({ ...old }))
     if (follow) {
       el.scrollTop = el.scrollHeight
     } else if (!Number.isNaN(anchor.current.key)) {
@@ -112,7 +105,7 @@ export function LineList({ lines, label, cursor, opened, onOpen, columns, wrap, 
 
   useLayoutEffect(() => {
     const el = box.current
-    if (!el || cursor < 0 || cursor >= count) return
+    if (cursor < 0 || cursor >= count) return
     const start = topOf(cursor), end = topOf(cursor + 1)
     if (start < el.scrollTop) el.scrollTop = start
     else if (end > el.scrollTop + el.clientHeight) el.scrollTop = Math.min(start, end - el.clientHeight)

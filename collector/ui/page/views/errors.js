@@ -21,14 +21,14 @@ const grouping = '| stats count() as n, min(time) as first, max(time) as last, m
   + `values(version) as versions, last(error.type) as type, last(error.message) as message, last(msg) as msg by error.fingerprint as id | sort -n | limit ${most}`
 
 /** Steps of time for a sparkline. @param {number} from @param {number} to */
-export function stepFor(from, to) {
+function stepFor(from, to) {
   const seconds = Math.max(1, (to - from) / 1000 / bars)
   const step = [1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400].find((s) => s >= seconds)
   return step ?? Math.ceil(seconds / 86400) * 86400
 }
 
 /** The groups of a table of grouping. @param {Table} table @param {Set<string> | null} known those of before @returns {Group[]} */
-export function groupsOf(table, known) {
+function groupsOf(table, known) {
   const list = (/** @type {any} */ v) => Array.isArray(v) ? v.map(text) : []
   return objects(table).map((of) => ({ id: text(of.id), count: Number(of.n), first: Date.parse(of.first), last: Date.parse(of.last), level: text(of.level ?? ''),
     services: list(of.services), releases: [...list(of.releases), ...list(of.versions)], type: text(of.type ?? ''), message: text(of.message ?? of.msg ?? ''),
@@ -36,7 +36,7 @@ export function groupsOf(table, known) {
 }
 
 /** Counts by group and step. @param {Table} table @param {number} from seconds @param {number} step @returns {Map<string, number[]>} */
-export function sparks({ rows }, from, step) {
+function sparks({ rows }, from, step) {
   /** @type {Map<string, number[]>} */
   const found = new Map()
   for (const [id, time, n] of rows) {

@@ -9,33 +9,12 @@ import { ago } from '../lib/time.js'
 import { Choice, Failure, useRepeated } from '../lib/ui.js'
 import { Clients, DeadLetters } from '../lib/senders.js'
 
-const every = 2000, day = 864e5
-
-const samples = 61 // two minutes
+const every = 2000, day = 864e5, samples = 61 // two minutes
 
 /** @typedef {{at: number, p: any}} Sample */
 
-/**
- * Asks again and again while the page is seen. The newest samples are kept, for rates.
- * @param {string} path
- * @returns {{list: Sample[], error: unknown}}
- */
-export function usePolled(path) {
-  const [state, set] = useState({ list: /** @type {Sample[]} */ ([]), error: /** @type {unknown} */ (null) })
-  useRepeated(every, async (signal) => {
-    try {
-      const p = await getJSON(path, {}, { signal })
-      set(({ list }) => ({ list: [...list.slice(1 - samples), { at: performance.now(), p }], error: null }))
-    } catch (error) {
-      if (!signal.aborted) set((old) => ({ ...old, error }))
-    }
-    return false
-  }, [path])
-  return state
-}
-
 /** A count per second. @param {Sample | undefined} now @param {Sample | undefined} before @param {(p: any) => number | undefined} of @returns {number | null} */
-export function rate(now, before, of) {
+function rate(now, before, of) {
   if (!now || !before || now.at <= before.at) return null
   const a = of(before.p), b = of(now.p)
   return a === undefined || b === undefined || b < a ? null : (b - a) * 1000 / (now.at - before.at)
@@ -124,7 +103,16 @@ function Ledger({ p }) {
 /** @param {ViewProps} props */
 function Pipeline(props) {
   const { state, setState } = props
-  const { list, error } = usePolled('/api/pipeline')
+  const [{ list, error }, set] = useState({ list: /** @type {Sample[]} */ ([]), error: /** @type {unknown} */ (null) })
+  useRepeated(every, async (signal) => {
+    try {
+      const p = await getJSON('/api/pipeline', {}, { signal })
+      set(({ list }) => ({ list: [...list.slice(1 - samples), { at: performance.now(), p }], error: null }))
+    } catch (error) {
+      if (!signal.aborted) set((old) => ({ ...old, error }))
+    }
+    return false
+  }, [])
   const now = list[list.length - 1]
   const tab = state.tab || 'flow'
   return html`<div class="pipeline">

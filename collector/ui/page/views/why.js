@@ -29,17 +29,11 @@ export function changes(before, after, path = '') {
   return [...names].flatMap((name) => changes(before[name], after[name], path ? `${path}.${name}` : name))
 }
 
-/** What a step has made of the lines before it. @param {Step[]} steps @param {number} i */
-function lineBefore(steps, i) {
-  for (let k = i - 1; k >= 0; k--) if (steps[k]?.line !== undefined) return steps[k]?.line
-  return undefined
-}
-
 /** @param {{steps: Step[], i: number}} props */
 function StepRow({ steps, i }) {
   const step = steps[i]
   if (!step) return null
-  const before = lineBefore(steps, i)
+  const before = steps.slice(0, i).findLast((s) => s.line !== undefined)?.line
   const list = before !== undefined && step.line !== undefined ? changes(before, step.line) : []
   return html`<li class=${'why-step did-' + step.did.replace(' ', '-')}>
     <div class="why-name">${step.rule ? html`<b><bdi>${step.rule}</bdi></b> <span class="dim">${step.action}</span>` : html`<b>${words[step.step ?? ''] ?? step.step}</b>`}
