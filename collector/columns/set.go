@@ -43,7 +43,9 @@ func (s *Set) Add(b []byte) int { return s.add(b, maphash.Bytes(seed, b)) }
 // Skip gives the next number to a string that the caller knows by a word. Of that, At is empty and
 // Word returns the word. The other strings are not empty then, and none is that string.
 func (s *Set) Skip(word uint64) {
-	s.skips++
+	if s.skips++; len(s.ends) == cap(s.ends) {
+		s.ends, s.hashes = slices.Grow(s.ends, len(s.ends)/2+1), slices.Grow(s.hashes, len(s.hashes)/2+1)
+	}
 	s.ends, s.hashes = append(s.ends, len(s.text)), append(s.hashes, word)
 }
 

@@ -386,7 +386,7 @@ func (k *known) noteDirect(i int, group int32) (grown int, ok bool) {
 	}
 	if at >= uint64(n) {
 		before := cap(k.direct)
-		k.direct = slices.Grow(k.direct, int(at)+1-n)
+		k.direct = slices.Grow(k.direct, max(int(at)+1-n, min(n, maxDirect+1-n))) // to be copied less often
 		k.direct = k.direct[:cap(k.direct)]
 		clear(k.direct[n:])
 		if grown = 4 * (cap(k.direct) - before); len(k.columns) == 1 {

@@ -253,7 +253,7 @@ func nth(list []float64, n int) float64 {
 
 // pivotOf returns a number of list that is near the one at index n, on the side where more are.
 func pivotOf(list []float64, n int) float64 {
-	const size, long = 31, 16 * 31
+	const size, long = 31, 8 * 31
 	if len(list) < long {
 		low, high := list[0], list[len(list)-1]
 		return max(min(low, high), min(max(low, high), list[(len(list)-1)/2])) // the one in the middle

@@ -2,6 +2,7 @@ package pipe
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/rollway/rollway/collector/columns"
@@ -25,7 +26,6 @@ type states interface {
 // counts are of values, or of rows.
 type counts []int64
 
-func (c *counts) grow()                         { *c = append(*c, 0) }
 func (c *counts) size() int                     { return 8 }
 func (c *counts) add(group int, _ Value) int    { (*c)[group]++; return 0 }
 func (c *counts) move(others states, other int) { *c = append(*c, (*others.(*counts))[other]) }
@@ -36,6 +36,13 @@ func (c *counts) value(group int, buf []byte) Value {
 func (c *counts) estimate(int) string { return "" }
 func (c *counts) spare() int          { return 0 }
 func (c *counts) reset()              { *c = (*c)[:0] }
+
+func (c *counts) grow() {
+	if len(*c) == cap(*c) {
+		*c = slices.Grow(*c, len(*c)/2+1)
+	}
+	*c = append(*c, 0)
+}
 
 // addRows adds a row to each of groups.
 func (c *counts) addRows(groups []int32) {
