@@ -252,13 +252,13 @@ func http2Assaults(zeros []byte) map[string]func() *assault {
 			})
 		},
 		"SETTINGS flood, answers not read": func() *assault {
-			return asH2(20, false, nil, func(h *h2) error {
+			return asH2(60, false, nil, func(h *h2) error {
 				h.SetWriteDeadline(time.Now().Add(20 * time.Second))
 				return h.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 16}, http2.Setting{ID: http2.SettingHeaderTableSize, Val: 1 << 30})
 			})
 		},
 		"PING flood, answers not read": func() *assault {
-			return asH2(20, false, nil, func(h *h2) error {
+			return asH2(60, false, nil, func(h *h2) error {
 				h.SetWriteDeadline(time.Now().Add(20 * time.Second))
 				return h.WritePing(false, [8]byte{})
 			})
@@ -282,7 +282,7 @@ func http2Assaults(zeros []byte) map[string]func() *assault {
 			})
 		},
 		"queries whose window stays 0": func() *assault {
-			return asH2(20, false, []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 0}}, hold(func(h *h2) error {
+			return asH2(60, false, []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 0}}, hold(func(h *h2) error {
 				for range 100 {
 					if err := h.open(h.headers("GET", "/api/query?limit=1000"), true, true); err != nil {
 						return err
