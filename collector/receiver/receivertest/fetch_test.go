@@ -16,9 +16,14 @@ import (
 // Python runs a script with packages of PyPI, each like name==1.2.
 func Python(t testing.TB, script string, packages ...string) {
 	t.Helper()
+	runPython(t, nil, script, packages...)
+}
+
+func runPython(t testing.TB, env []string, script string, packages ...string) {
+	t.Helper()
 	python, dir := testkit.Program(t, "python3"), pip(t, packages...)
 	file := filepath.Join(t.TempDir(), "client.py")
-	runScript(t, file, script, exec.Command(python, file), "PYTHONPATH="+dir)
+	runScript(t, file, script, exec.Command(python, file), append(env, "PYTHONPATH="+dir)...)
 }
 
 func pip(t testing.TB, packages ...string) (dir string) {
@@ -31,6 +36,11 @@ func pip(t testing.TB, packages ...string) (dir string) {
 // Node runs a script of CommonJS with packages of npm, each like name@1.2.
 func Node(t testing.TB, script string, packages ...string) {
 	t.Helper()
+	runNode(t, nil, script, packages...)
+}
+
+func runNode(t testing.TB, env []string, script string, packages ...string) {
+	t.Helper()
 	node, dir := testkit.Program(t, "node"), testkit.NPM(t, packages...)
 	// Next to node_modules, where the script's modules are looked for.
 	scripts, err := os.MkdirTemp(dir, "script")
@@ -39,7 +49,7 @@ func Node(t testing.TB, script string, packages ...string) {
 	}
 	t.Cleanup(func() { os.RemoveAll(scripts) })
 	file := filepath.Join(scripts, "client.js")
-	runScript(t, file, script, exec.Command(node, file))
+	runScript(t, file, script, exec.Command(node, file), env...)
 }
 
 func runScript(t testing.TB, file, script string, cmd *exec.Cmd, env ...string) {

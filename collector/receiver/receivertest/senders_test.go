@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -157,11 +158,8 @@ func (s *sender) run(t *testing.T) recording {
 	testkit.OK(t, err)
 	events, err := filepath.Abs(filepath.Join("testdata", "senders", "events.json"))
 	testkit.OK(t, err)
-	for name, value := range map[string]string{"HOST": host, "PORT": port, "TO": "http://" + addr, "DSN": dsn("http://" + addr), "EVENTS": events, "COLLECTOR": server.URL, "GOWORK": "off"} {
-		t.Setenv(name, value)
-	}
 	began := time.Now()
-	s.start(t)
+	s.start(t, []string{"HOST=" + host, "PORT=" + port, "TO=http://" + addr, "DSN=" + dsn("http://"+addr), "EVENTS=" + events, "COLLECTOR=" + server.URL, "GOWORK=off"})
 	r := recording{Begin: began.UTC(), End: time.Now().UTC()}
 	r.Events = server.settled()
 	r.sent = sent()
@@ -185,7 +183,7 @@ func (s *Server) settled() int {
 }
 
 // start runs the script after what all scripts of its language begin with.
-func (s *sender) start(t *testing.T) {
+func (s *sender) start(t *testing.T, env []string) {
 	t.Helper()
 	packages, cmd := strings.Fields(s.head["packages"]), (*exec.Cmd)(nil)
 	switch filepath.Ext(s.script) {
@@ -195,10 +193,10 @@ func (s *sender) start(t *testing.T) {
 	case ".xml":
 		config, err := filepath.Abs(s.script)
 		testkit.OK(t, err)
-		cmd = maven(t, filepath.Dir(s.script), "exec:exec", "-Dexec.executable=java",
-			"-Dexec.args=-Dlogback.configurationFile="+config+" -Dlog4j2.configurationFile="+config+" -cp %classpath "+s.head["main"])
+		cmd = exec.Command(testkit.Program(t, "java"), "-Dlogback.configurationFile="+config, "-Dlog4j2.configurationFile="+config, "-cp", classpath(t), s.head["main"])
 	}
 	if cmd != nil {
+		cmd.Env = append(os.Environ(), env...)
 		out, err := cmd.CombinedOutput()
 		if t.Logf("the client said: %s", out); err != nil {
 			t.Fatal(err)
@@ -211,23 +209,38 @@ func (s *sender) start(t *testing.T) {
 	testkit.OK(t, err)
 	text := string(begin) + string(script)
 	if filepath.Ext(s.script) == ".py" {
-		Python(t, text, packages...)
+		runPython(t, env, text, packages...)
 		return
 	}
-	Node(t, text, packages...)
+	runNode(t, env, text, packages...)
 }
 
-// maven returns the command that compiles the clients in Java and then does more.
-func maven(t *testing.T, dir string, args ...string) *exec.Cmd {
+// classpath is where the clients in Java are, which are compiled once.
+func classpath(t *testing.T) string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	testkit.Program(t, "mvn")
+	path, err := compileJava()
 	testkit.OK(t, err)
-	cmd := exec.Command(testkit.Program(t, "mvn"), append([]string{"-q", "-B", "-Dtarget=" + filepath.Join(cache, "rollway-test", "java"), "compile"}, args...)...)
-	cmd.Dir = dir
-	return cmd
+	return path
 }
 
-// fetch has what the clients need fetched and compiled, some at a time: one after another
+var compileJava = sync.OnceValues(func() (classpath string, err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	target := filepath.Join(cache, "rollway-test", "java")
+	path := filepath.Join(target, "classpath") // Maven's own output has escapes of colors
+	cmd := exec.Command("mvn", "-q", "-B", "-Dtarget="+target, "compile", "exec:exec", "-Dexec.executable=echo", "-Dexec.args=%classpath", "-Dexec.outputFile="+path)
+	cmd.Dir = filepath.Join("testdata", "senders", "java")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("mvn compile: %w\n%s", err, out)
+	}
+	text, err := os.ReadFile(path)
+	return strings.TrimSpace(string(text)), err
+})
+
+// fetchSenders has what the clients need fetched and compiled, some at a time: one after another
 // that takes most of the time of all.
 func fetchSenders(t *testing.T, list []sender) {
 	begun := map[string]bool{}
@@ -252,9 +265,7 @@ func fetchSenders(t *testing.T, list []sender) {
 					t.Fatalf("%v: %s", err, out)
 				}
 			case ".xml":
-				if out, err := maven(t, filepath.Dir(s.script)).CombinedOutput(); err != nil {
-					t.Fatalf("%v: %s", err, out)
-				}
+				classpath(t)
 			}
 		})
 	}
@@ -299,13 +310,15 @@ func (s *sender) replay(t testing.TB, r recording) []string {
 	return server.Lines(t)
 }
 
-// TestSendersLive has each client send for real. Nothing may have become of it that the
-// recording does not show; with -update that is made anew.
+// TestSendersLive has each client send for real, some at a time, as each is waited for.
+// Nothing may have become of it that the recording does not show; with -update that is made
+// anew.
 func TestSendersLive(t *testing.T) {
 	testkit.Nightly(t, testkit.Senders, "its clients come from a registry")
 	t.Run("fetch", func(t *testing.T) { fetchSenders(t, senders(t)) })
 	for _, s := range senders(t) {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			r := s.run(t)
 			if *update {
 				r.write(t, s.recorded())
