@@ -265,10 +265,7 @@ func (tab *Tab) Size(width, height int) {
 // Dark sets whether the system prefers a dark theme.
 func (tab *Tab) Dark(dark bool) {
 	tab.t.Helper()
-	value := "light"
-	if dark {
-		value = "dark"
-	}
+	value := map[bool]string{false: "light", true: "dark"}[dark]
 	tab.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": value}}}, nil)
 }
 

@@ -32,12 +32,6 @@ export function Clients({ state, setState, run, utc }) {
     ${list.length > mostRows && html`<p class="dim">The first ${mostRows}.</p>`}`
 }
 
-/** The text of what was sent. @param {Letter} l */
-function sent(l) {
-  if (l.withheld) return 'Its text is not kept, as rules redact events.'
-  return l.event ?? (l.base64 ? `base64: ${l.base64}` : '')
-}
-
 /** @param {ViewProps} props */
 export function DeadLetters({ session, run, utc, go }) {
   const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()))
@@ -92,6 +86,6 @@ export function DeadLetters({ session, run, utc, go }) {
       <div class="letter"><div><b>${l.reason}</b> <bdi>${head(l.detail ?? '', 300)}</bdi></div>
         <div class="dim">${(l.count ?? 1) > 1 && html`<b>${count(l.count ?? 1)} times</b>, `}<span title=${stamp(Date.parse(l.last ?? l.time), utc)}>${ago(Date.parse(l.last ?? l.time), Date.now())}</span> at <bdi>${l.receiver}</bdi>${l.tenant && ` of ${l.tenant}`}${l.client && ` from ${l.client}`}${l.replayed && ', sent again and stored'}${l.cut && ', only its beginning is kept'}</div>
         ${failed[l.id] && html`<div class="bad">Not stored: ${failed[l.id]}</div>`}
-        <pre class="raw"><bdi>${head(sent(l), 2000)}</bdi></pre>
+        <pre class="raw"><bdi>${l.withheld ? 'Its text is not kept, as rules redact events.' : head(l.event ?? (l.base64 ? `base64: ${l.base64}` : ''), 2000)}</bdi></pre>
         ${!l.withheld && l.event && l.receiver.startsWith('/') && html`<button type="button" class="quiet" onClick=${() => go({ view: 'why', state: { as: l.receiver, event: (l.event ?? '').slice(0, 2000) } })}>Why?</button>`}</div></li>`)}</ul>`}`
 }

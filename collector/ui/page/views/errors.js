@@ -14,9 +14,6 @@ import { Choice, Failure, messageOf, Progress, useFigures, useKeys } from '../li
 
 const most = 200, bars = 30, day = 864e5
 
-/** @param {string} filter */
-const errorsOf = (filter) => (filter ? `(${filter}) ` : '') + 'error.fingerprint=*'
-
 const grouping = '| stats count() as n, min(time) as first, max(time) as last, max(level) as level, values(service) as services, values(release) as releases, '
   + `values(version) as versions, last(error.type) as type, last(error.message) as message, last(msg) as msg by error.fingerprint as id | sort -n | limit ${most}`
 
@@ -52,7 +49,7 @@ function sparks({ rows }, from, step) {
 /** @param {ViewProps} props */
 function Errors(props) {
   const { filter, range, state, setState, go, onError, utc } = props
-  const q = errorsOf(filter)
+  const q = (filter ? `(${filter}) ` : '') + 'error.fingerprint=*'
   const from = range.from ?? range.to - 7 * day
   const step = stepFor(from, range.to), first = Math.floor(from / 1000 / step) * step
   const groups = useFigures('/api/stats', { ...range.params, q: `${q} ${grouping}` }, [q, range], onError)

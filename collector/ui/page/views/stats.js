@@ -89,20 +89,14 @@ function Bars({ table, ...props }) {
   const { figures, groups } = kinds(table)
   const [of, setOf] = useState(0)
   const figure = figures[Math.min(of, figures.length - 1)] ?? 0
-  const rows = table.rows.slice(0, 200)
+  const rows = table.rows.slice(0, 200), level = groups.find((i) => table.columns[i] === 'level')
   const top = Math.max(1e-9, ...rows.map((r) => Math.abs(Number(r[figure] ?? 0))))
   return html`${figures.length > 1 && html`<div class="toolbar"><${Choice} label="Figure" value=${String(of)} options=${figures.map((f, i) => [String(i), table.columns[f]])} onChange=${(/** @type {string} */ v) => setOf(Number(v))} /></div>`}
     <table class="bars"><tbody>${rows.map((row, i) => html`<tr key=${i}>
       <th scope="row"><button type="button" class="quiet" onClick=${() => drill(table, row, groups, props)}><bdi>${head(nameOfGroup(table, row, groups), 200) || 'all'}</bdi></button></th>
-      <td class="bar-cell"><span class=${'bar' + barClass(table, row, groups)} style=${{ width: 100 * Math.abs(Number(row[figure] ?? 0)) / top + '%' }}></span></td>
+      <td class="bar-cell"><span class=${'bar' + (level === undefined ? '' : ' sev-' + severityOf(text(row[level])))} style=${{ width: 100 * Math.abs(Number(row[figure] ?? 0)) / top + '%' }}></span></td>
       <td class="number">${cell(row[figure], false)}</td></tr>`)}</tbody></table>
     ${table.rows.length > rows.length && html`<p class="dim">The first ${rows.length} of ${count(table.rows.length)} rows.</p>`}`
-}
-
-/** @param {Table} table @param {any[]} row @param {number[]} groups */
-function barClass(table, row, groups) {
-  const level = groups.find((i) => table.columns[i] === 'level')
-  return level === undefined ? '' : ' sev-' + severityOf(text(row[level]))
 }
 
 /** To the lines of a group. @param {Table} table @param {any[]} row @param {number[]} groups @param {ViewProps} props */
