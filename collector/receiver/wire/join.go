@@ -317,7 +317,7 @@ func Hash(b []byte) uint64 { return maphash.Bytes(seed, b) }
 // HashMember returns the hash of a member whose value has this hash. The sum of those of an
 // object's members is one that does not depend on their order.
 func HashMember(name []byte, value uint64) uint64 {
-	high, low := bits.Mul64(Hash(name), value)
+	high, low := bits.Mul64(^Hash(name), value) // a name and its value must not be exchangeable
 	return high ^ low
 }
 

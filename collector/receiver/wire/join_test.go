@@ -40,6 +40,9 @@ var joins = []struct{ name, body, events string }{
 {"message":" c"}`, `{"message":"a","status":"info"}
 {"message":" b","status":"warn"}
 {"message":" c"}`},
+	{"a name and a value that change places", `{"message":"a","app":"web"}
+{"message":" b","web":"app"}`, `{"message":"a","app":"web"}
+{"message":" b","web":"app"}`},
 	{"a time that is an object", `{"message":"a","time":{"s":1}}
 {"message":" b","time":{"s":2}}`, `{"message":"a","time":{"s":1}}
 {"message":" b","time":{"s":2}}`},
