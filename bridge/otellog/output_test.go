@@ -201,12 +201,13 @@ func testProviderThatHangs(t *testing.T, place int) {
 		})
 	}
 	wg.Wait()
-	if took := time.Since(start); took > 2*time.Second { // MaxWait, once
+	const slack = 10 * time.Second               // on a busy machine; calls that all wait take twice as long
+	if took := time.Since(start); took > slack { // MaxWait, once
 		t.Errorf("%d calls took %v", goroutines*lines, took)
 	}
 	start = time.Now()
 	l.Fatal(t.Context(), "last")
-	if took := time.Since(start); !exited || took > timeout+2*time.Second {
+	if took := time.Since(start); !exited || took > timeout+slack {
 		t.Errorf("exited %v after %v", exited, took)
 	}
 	if s := l.Stats().Outputs[place]; s.Accepted != goroutines*lines+2 || s.Dropped.Full != goroutines*lines+1 || s.Pending != 1 {

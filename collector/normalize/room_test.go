@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // capped is a Room of so many bytes, which counts how often it is asked.
@@ -117,7 +119,7 @@ func (a *asked) Grow(memory, lines int) bool {
 // out as they were, whatever falls on the border of a chunk. What was asked for is never
 // less than what is there.
 func TestChunks(t *testing.T) {
-	shared := strings.Repeat("shared ", 3000)
+	shared, size := strings.Repeat("shared ", 3000), testkit.RaceRounds(t, 10, 40)<<20
 	for name, one := range map[string]string{
 		"small": `{"msg":"x"}`,
 		"large": `{"msg":"` + shared + `"}`,
@@ -129,7 +131,7 @@ func TestChunks(t *testing.T) {
 		b.Within(room, 100)
 		build := n.Build(b, time.Unix(1779972000, 0))
 		want := new(strings.Builder)
-		for i := 0; want.Len() < 40<<20; i++ {
+		for i := 0; want.Len() < size; i++ {
 			build.Begin()
 			build.Attr([]byte("i"))
 			build.Int(int64(i))
