@@ -364,8 +364,10 @@ func TestRedteamKillScrub(t *testing.T) {
 	brief.begin(1, 5*time.Millisecond)
 	for n := range rounds {
 		testkit.OK(t, s.more(5))
-		delay := time.Duration(s.rng.IntN(1+n%2*100)) * time.Millisecond
-		testkit.OK(t, await("a stop while a segment is read again", s.account.acked, func() bool { return s.scrubbing() && s.stopScrubbing(t, delay) }))
+		stopped := func() bool {
+			return s.scrubbing() && s.stopScrubbing(t, time.Duration(s.rng.IntN(1+n%2*100))*time.Millisecond)
+		}
+		testkit.OK(t, await("a stop while a segment is read again", s.account.acked, stopped))
 		s.try.Rounds++
 		s.kill()
 		testkit.OK(t, s.check(false))

@@ -133,7 +133,7 @@ func (m *mixed) checkExcluded(j *Journal) {
 		value string
 		has   bool
 	}{{fmt.Sprint(at), true}, {"nobody's", false}} {
-		first, end, parts, err := j.Exclude(at, -1, 2, filters.Value(row.value), noTurn{})
+		first, end, parts, err := j.Exclude(at, -1, 2, filters.Value(row.value), noTurn{}, nil)
 		testkit.OK(m.t, err)
 		out := uint64(0)
 		for _, p := range parts {
@@ -144,7 +144,7 @@ func (m *mixed) checkExcluded(j *Journal) {
 		if end < packed || !row.has && out != end-first {
 			m.t.Errorf("%s: %d of the records from %d to %d are excluded", row.value, out, first, end)
 		}
-		if first, _, parts, err := j.Exclude(end, -1, 2, filters.Value(row.value), noTurn{}); err != nil || first < end || len(parts) > 0 {
+		if first, _, parts, err := j.Exclude(end, -1, 2, filters.Value(row.value), noTurn{}, nil); err != nil || first < end || len(parts) > 0 {
 			m.t.Errorf("what is not packed: %d, %v, %v", first, parts, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"io"
 	"os"
 	"sort"
@@ -19,9 +20,9 @@ type Excluded struct {
 // Exclude asks the filters of the segment that has the record at offset. It returns the
 // segment's range of offsets, or that of what no segment has, and the parts of it that do not pass t,
 // in ascending order. What is packed of the segment that is being written is a range of its own. A segment without filters, and one that has no record from minTime to maxTime, has no such
-// parts. Without t it tells the range alone. The error is of reading, or that the filters are damaged; nothing
-// is excluded then. What is read is looked at in turns of turn.
-func (j *Journal) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test, turn Turn) (first, end uint64, parts []Excluded, err error) {
+// parts. Without t it tells the segment's range alone. The error is of reading, or that the filters are damaged, or that
+// ended, which may be nil and is asked before each read, returned true; nothing is excluded then. What is read is looked at in turns of turn.
+func (j *Journal) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test, turn Turn, ended func() bool) (first, end uint64, parts []Excluded, err error) {
 	j.mu.Lock()
 	s, first, end := j.aroundLocked(offset)
 	var a *aheadPart
@@ -53,7 +54,7 @@ func (j *Journal) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test
 	section := foot.Section(recordlog.FiltersSection)
 	turn.Begin()
 	defer turn.End()
-	frames, err := filters.Excluded(outside{io.NewSectionReader(f, section.Pos, section.Len), turn}, section.Len, t)
+	frames, err := filters.Excluded(outside{io.NewSectionReader(f, section.Pos, section.Len), turn, ended}, section.Len, t)
 	for _, m := range foot.Marks {
 		i := sort.Search(len(frames), func(i int) bool { return frames[i] >= m.First })
 		if i == len(frames) || frames[i] != m.First {
@@ -79,15 +80,21 @@ type Turn interface {
 	End()
 }
 
-// outside reads outside of a turn.
+// outside reads outside of a turn, until it has ended.
 type outside struct {
 	io.ReaderAt
-	turn Turn
+	turn  Turn
+	ended func() bool
 }
+
+var errEnded = errors.New("journal: nobody waits for what is read")
 
 func (o outside) ReadAt(b []byte, at int64) (int, error) {
 	o.turn.End()
 	defer o.turn.Begin()
+	if o.ended != nil && o.ended() {
+		return 0, errEnded
+	}
 	return o.ReaderAt.ReadAt(b, at)
 }
 

@@ -88,7 +88,7 @@ var errClosing = errors.New("the collector is shutting down")
 type source struct {
 	first, next func() uint64
 	span        func(offset uint64, minTime, maxTime int64) (first, end uint64)
-	exclude     func(offset uint64, minTime, maxTime int64, t *filters.Test, turn journal.Turn) (first, end uint64, parts []journal.Excluded, err error)
+	exclude     func(offset uint64, minTime, maxTime int64, t *filters.Test, turn journal.Turn, ended func() bool) (first, end uint64, parts []journal.Excluded, err error)
 	newReader   func(from uint64) reader
 	segments    func(minimum, maximum int64) (in, all int)
 	counts      func(offset uint64, minTime, maxTime int64, step time.Duration) (c *journal.Counts, first, end uint64)

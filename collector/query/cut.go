@@ -110,7 +110,8 @@ func (s *rangeScan) sieveLocked(at uint64) *sieve {
 }
 
 // unreadLocked returns a sieve to read before the next span is cut, which nobody reads, and whether that
-// span can be cut. While a worker reads the next sieve, each of the others may read one after it.
+// span can be cut. While a worker reads the next sieve, each of the others may read one after it, unless
+// few lines are wanted: that one may do.
 func (s *rangeScan) unreadLocked() (v *sieve, ready bool) {
 	if s.test == nil {
 		return nil, true
@@ -118,14 +119,18 @@ func (s *rangeScan) unreadLocked() (v *sieve, ready bool) {
 	minimum, maximum := s.query.TimeRange()
 	o := s.uncut
 	s.sieves = slices.DeleteFunc(s.sieves, func(v *sieve) bool { return v.read && (v.to <= o.from || v.from >= o.to) })
-	for n := 0; n < s.api.o.Admission.CPU.Turns() && o.from < o.to; n++ {
+	ahead := s.api.o.Admission.CPU.Turns()
+	if s.each > 0 {
+		ahead = 1
+	}
+	for n := 0; n < ahead && o.from < o.to; n++ {
 		at := o.from
 		if s.back {
 			at = o.to - 1
 		}
 		switch v = s.sieveLocked(at); {
 		case v == nil:
-			first, end, _, _ := s.api.src.exclude(at, minimum, maximum, nil, nil) // the range alone
+			first, end, _, _ := s.api.src.exclude(at, minimum, maximum, nil, nil, nil) // the range alone
 			v = &sieve{offsets: offsets{first, end}}
 			s.sieves = append(s.sieves, v)
 			return v, false
@@ -147,13 +152,23 @@ func (s *rangeScan) readLocked(v *sieve, turn journal.Turn) {
 	if s.back {
 		at = min(v.to, s.uncut.to) - 1
 	}
-	s.mu.Unlock()
-	from, to, parts, err := s.api.src.exclude(at, minimum, maximum, s.test, turn)
-	s.mu.Lock()
+	from, to, parts, err := s.excludeUnlocked(at, minimum, maximum, turn)
 	if v.offsets, v.read = (offsets{from, to}), true; err == nil { // what is damaged excludes nothing
 		v.parts = parts
+	} else if s.stopped { // it may not have been read, and the scan may go on later
+		s.sieves = slices.DeleteFunc(s.sieves, func(other *sieve) bool { return other == v })
 	}
 	s.room.Broadcast()
+}
+
+func (s *rangeScan) excludeUnlocked(at uint64, minimum, maximum int64, turn journal.Turn) (from, to uint64, parts []journal.Excluded, err error) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	return s.api.src.exclude(at, minimum, maximum, s.test, turn, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.stopped
+	})
 }
 
 // cut returns the part of a span around an offset that has only frames which cannot match, and how

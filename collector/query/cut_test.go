@@ -157,6 +157,19 @@ func TestSievesAtOnce(t *testing.T) {
 	}
 }
 
+// Filters that nobody waits for are read no further.
+func TestSieveEnds(t *testing.T) {
+	t.Parallel()
+	s, _ := filtered(t, journal.Options{}, 2)
+	asked := 0
+	if _, _, parts, err := s.Exclude(0, 0, 1<<62, filters.Text("no such words"), new(admission.Turn), func() bool {
+		asked++
+		return asked == 2
+	}); err == nil || len(parts) > 0 || asked != 2 {
+		t.Errorf("%v, %d parts, asked %d times", err, len(parts), asked)
+	}
+}
+
 // TestSieveAfterRetention: what retention leaves of a segment keeps its filters.
 func TestSieveAfterRetention(t *testing.T) {
 	t.Parallel()
@@ -169,7 +182,7 @@ func TestSieveAfterRetention(t *testing.T) {
 		}
 	}
 	for first := s.First(); first < s.Next(); {
-		_, end, parts, err := s.Exclude(first, 0, 1<<62, filters.Text("no such words"), new(admission.Turn))
+		_, end, parts, err := s.Exclude(first, 0, 1<<62, filters.Text("no such words"), new(admission.Turn), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,14 +39,14 @@ func (c countedTurn) Begin() {
 	c.Turn.Begin()
 }
 
-func (s *store) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test, turn journal.Turn) (first, end uint64, parts []journal.Excluded, err error) {
+func (s *store) Exclude(offset uint64, minTime, maxTime int64, t *filters.Test, turn journal.Turn, ended func() bool) (first, end uint64, parts []journal.Excluded, err error) {
 	if s.blind {
 		t = nil
 	}
 	if t != nil && s.sift != nil {
 		s.sift()
 	}
-	return s.Journal.Exclude(offset, minTime, maxTime, t, countedTurn{turn, s})
+	return s.Journal.Exclude(offset, minTime, maxTime, t, countedTurn{turn, s}, ended)
 }
 
 func newStore(t testing.TB) *store { return openStore(t, journal.Options{Disk: disktest.NewMem()}) }

@@ -172,7 +172,7 @@ func TestLastUnpacks(t *testing.T) {
 		}
 	}
 	packed := func() (end uint64) { // that are packed, ahead or not, from the first on
-		_, end, _, err := s.Exclude(0, math.MinInt64, math.MaxInt64, filters.Value("absent"), new(admission.Turn))
+		_, end, _, err := s.Exclude(0, math.MinInt64, math.MaxInt64, filters.Value("absent"), new(admission.Turn), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -226,7 +226,7 @@ func (s *statsStep) newGroup(key []byte) (grown int) {
 
 // groupBytes is about what a group takes without what its states have grown by.
 func (s *statsStep) groupBytes(key []byte) int {
-	n := 16
+	n := 24 // two words of the set of keys, which grow by half
 	if len(key) > 0 {
 		n += 32 + len(key)
 	}

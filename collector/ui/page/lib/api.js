@@ -25,13 +25,14 @@ export const halted = new Error('The search was stopped.')
 /** Called when the collector wants to know who asks. */
 export const refused = { listener: () => {} }
 
-const tries = 5, longest = 10 // of a patient request, and seconds that it waits for one of them
+const tries = 5, longest = 10 // of a patient request, and seconds that it is told to wait for one of them
 
 /** How many requests wait for their turn, and who is told. */
 export const turns = { waiting: 0, listener: (/** @type {number} */ _) => {} }
 
 /** @param {number} ms @param {AbortSignal} [signal] */
 async function turn(ms, signal) {
+  signal?.throwIfAborted()
   turns.listener(++turns.waiting)
   await new Promise((go) => {
     setTimeout(go, ms)

@@ -152,7 +152,9 @@ export function useFigures(path, params, keys, onError, shared) {
 export function Progress({ part, loading, stop }) {
   const [waiting, tell] = useState(turns.waiting)
   useEffect(() => {
-    if (stop) turns.listener = tell
+    if (!stop) return
+    turns.listener = tell
+    tell(turns.waiting)
   }, [])
   return html`${waiting > 0 && loading && stop && html`<span class="dim">The collector is busy, waiting for a turn … </span>`}
     ${part !== null && html`<span class="partial" role="status">partial${part > 0 ? `: ${Math.floor(part * 100)} % searched` : ''}${loading ? '' : ', stopped'}</span>`}

@@ -49,6 +49,7 @@ export function LineList({ lines, label, cursor, opened, onOpen, columns, wrap, 
   }
   const onScroll = () => {
     const el = box.current
+    if (!el) return // the event was on its way when the list went
     remember()
     const now = performance.now(), far = fixed && !follow && Math.abs(el.scrollTop - view.top) > el.clientHeight
     const flying = far && now - flight.current.jumped < settled

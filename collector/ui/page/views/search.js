@@ -24,9 +24,9 @@ const patience = 400 // milliseconds: what else is asked waits so long for the f
 function useRows(filter, range, oldest, onError) {
   const asked = useMemo(() => new AbortController(), [filter, range, oldest])
   const [found, set] = useState({ of: /** @type {object | null} */ (null), lines: /** @type {Line[]} */ ([]), loading: true, more: true, error: /** @type {unknown} */ (null), hint: '', turn: 0 })
-  const busy = useRef(/** @type {object | null} */ (null))
+  const busy = useRef(/** @type {object | null} */ (null)), later = useRef(asked) // ends what is asked after the rest was stopped
   const load = async (/** @type {Line[]} */ have, /** @type {number} */ size) => {
-    const { signal } = asked.signal.aborted ? new AbortController() : asked // lines can be had when the rest was stopped
+    const { signal } = later.current = asked.signal.aborted ? new AbortController() : asked // lines can be had when the rest was stopped
     const mine = busy.current = {}
     const edge = have[have.length - 1]
     if (edge) set((old) => ({ ...old, loading: true, error: null }))
@@ -35,6 +35,7 @@ function useRows(filter, range, oldest, onError) {
     const got = []
     try {
       const headers = await ask('/api/query', params, { signal, patient: true, onLine: (row) => got.push(parseOffsetLine(row)) })
+      if (busy.current !== mine) return
       const known = new Set(have.slice(-size).map((l) => l.offset))
       const fresh = got.filter((l) => !known.has(l.offset))
       if (!oldest) fresh.reverse()
@@ -43,7 +44,7 @@ function useRows(filter, range, oldest, onError) {
       const lines = have.concat(fresh), more = got.length === size
       set((old) => ({ of: asked, lines, loading: false, more, error: null, hint, turn: old.turn + Number(!edge) }))
     } catch (error) {
-      if (signal.aborted && error !== halted) return
+      if (busy.current !== mine || signal.aborted && error !== halted) return
       set((old) => ({ ...old, of: asked, lines: have, loading: false, more: false, error, hint: '' }))
       onError(error)
     } finally {
@@ -52,8 +53,12 @@ function useRows(filter, range, oldest, onError) {
   }
   useLayoutEffect(() => { // nothing is asked before the lines, and what was asked ends
     load([], first)
-    return () => asked.abort()
+    return () => stop(undefined)
   }, [asked])
+  const stop = (/** @type {Error | undefined} */ why) => {
+    asked.abort(why)
+    later.current.abort(why)
+  }
   const fresh = found.of === asked
   const onward = () => {
     if (!busy.current && found.more && fresh && found.lines.length < most) load(found.lines, page)
@@ -61,7 +66,7 @@ function useRows(filter, range, oldest, onError) {
   useEffect(() => { // once the first ones are painted
     if (found.lines.length <= first) onward()
   }, [found])
-  return { ...found, loading: found.loading || !fresh, error: fresh ? found.error : null, asked, fresh, onward }
+  return { ...found, loading: found.loading || !fresh, error: fresh ? found.error : null, asked, fresh, onward, stop }
 }
 
 /** The range of what follows a line. @param {Line} line @param {boolean} oldest whether the oldest come first */
@@ -71,7 +76,7 @@ const onwards = (line, oldest) => oldest ? { since: line.time } : { until: justA
 function Search(props) {
   const { q, filter, range, state, setState, go, onError, utc } = props
   const oldest = state.order === 'oldest'
-  const { asked, lines, loading, more, error, hint, turn, fresh, onward } = useRows(filter, range, oldest, onError)
+  const { asked, lines, loading, more, error, hint, turn, fresh, onward, stop } = useRows(filter, range, oldest, onError)
   const [late, setLate] = useState(/** @type {object | null} */ (null))
   useEffect(() => {
     const timer = setTimeout(() => setLate(asked), patience)
@@ -121,7 +126,7 @@ function Search(props) {
         <button type="button" class="quiet narrow-only" aria-expanded=${drawer} onClick=${() => setDrawer(!drawer)}><${Icon} name="funnel" />Fields</button>
         <span class="grow" role="status">${matched !== undefined && html`<b>${count(matched)}</b> ${matched === 1 ? 'line' : 'lines'}${hits.part !== null ? ' so far' : ''}`}
           ${loading && lines.length > 0 && html`<span class="dim"> searching …</span>`}
-          <${Progress} part=${null} loading=${loading || hits.loading} stop=${() => asked.abort(halted)} /></span>
+          <${Progress} part=${null} loading=${loading || hits.loading} stop=${() => stop(halted)} /></span>
         ${columns.map((name) => html`<button type="button" key=${name} class="chip" title=${`Remove the column ${name}`} onClick=${() => toggleColumn(name)}>${name}<${Icon} name="close" /></button>`)}
         <label class="check"><input type="checkbox" checked=${oldest} onChange=${() => setState({ order: oldest ? '' : 'oldest', line: '' }, true)} />Oldest first</label>
         ${wraps}
