@@ -28,7 +28,7 @@ setup: ## install the programs that tests need (Debian packages, as root or with
 	@scripts/setup
 
 .PHONY: test
-test: ## run the tests of every module (some 3 minutes on two cores); ARGS='-race' adds flags, REQUIRE=all makes a skipped test fail
+test: ## run the tests of every module (some 6 minutes on two cores); ARGS='-race' adds flags, REQUIRE=all makes a skipped test fail
 	@$(GO) run ./scripts/dev test $(ARGS)
 
 .PHONY: nightly
