@@ -90,7 +90,7 @@ func (n *Normalizer) endEvent(dst *Batch, end int) {
 }
 
 // A shape has for each place in an object the name that was there last, and its key: most
-// events have the names of the one before, so that few are looked up.
+// events have the names of the one before, so that few are checked and looked up.
 type shape [32]struct {
 	name [29]byte // as JSON
 	size uint8
@@ -98,8 +98,8 @@ type shape [32]struct {
 	key  key
 }
 
-// readMembers reads the members of an object; the first begins at
-// body.text[i], and the closing brace, and returns the end, or -1 at a syntax error.
+// readMembers reads the members of an object, of which the first begins at body.text[i],
+// and the closing brace. It returns the end, or -1 at a syntax error.
 // At the top of an event the known keys fill their slots; everything else goes to
 // attrs. depth counts the objects and arrays that the members are in. After a fault
 // of the event only the syntax is checked.
@@ -112,21 +112,20 @@ func (n *Normalizer) readMembers(i int, in scope, depth int) int {
 	known := &n.shapes[n.inner][min(in, 1)]
 	for k := 0; ; k++ {
 		c := jsonwalk.Checker{MaxDepth: maxNested - depth}
-		end, at := c.Name(text, i)
-		if at < 0 || at == len(text) {
-			return -1
-		}
-		name := jsonwalk.Span{Start: i, End: end}
-		key, member := keyOther, &known[k%len(known)]
-		switch raw := text[i:end]; {
-		case in == belowAttrs:
-		case member.in == in && string(member.name[:member.size]) == string(raw):
-			key = member.key
-		default:
+		member := &known[k%len(known)]
+		key, end, at := member.key, i+int(member.size), 0
+		if member.size > 0 && member.in == in && end <= len(text) && string(text[i:end]) == string(member.name[:member.size]) {
+			at = c.Member(text, end)
+		} else if end, at = c.Name(text, i); at >= 0 {
+			raw := text[i:end]
 			if key = n.lookupIn(in, raw); len(raw) <= len(member.name) {
 				member.size, member.in, member.key = uint8(copy(member.name[:], raw)), in, key
 			}
 		}
+		if at < 0 || at == len(text) {
+			return -1
+		}
+		name := jsonwalk.Span{Start: i, End: end}
 		if merges(key) && text[at] == '{' {
 			raw := name.Of(text)
 			i = n.readMembers(at+1, scopeOf(key, raw[1:len(raw)-1]), depth+1)

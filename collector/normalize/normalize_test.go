@@ -205,6 +205,8 @@ func TestForms(t *testing.T) {
 		{"array without its end", "[\n{\"a\":1},\n", 0, "2:syntax", true},
 		{"broken object over lines", "{\n  \"a\": 1\n  \"b\": 2\n}", 0, "3:syntax", true},
 		{"not JSON at all", "hello", 0, "1:syntax", true},
+		{"no name", `{:1}`, 0, "1:syntax", true},
+		{"names of the event before", "{\"a\":1}\n{\"a\" : 2}\n{\"a\"b\":1}\n{:1}\n{\"a\"}\n{\"a\"", 2, "3:syntax 4:syntax 5:syntax 6:syntax", false},
 		{"form", "a=b&c=d", 0, "1:syntax", true},
 		{"NUL", "{\"a\":1}\x00", 0, "1:syntax", true},
 		{"ten thousand and one deep", strings.Repeat("[", 10_001) + nl, 0, "1:too_deep", true},

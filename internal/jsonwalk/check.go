@@ -112,11 +112,15 @@ func (c *Checker) Name(b []byte, i int) (end, value int) {
 	if end = CheckString(b, i); end < 0 {
 		return -1, -1
 	}
-	i = c.Space(b, end)
-	if i >= len(b) || b[i] != ':' {
-		return -1, -1
+	return end, c.Member(b, end)
+}
+
+// Member returns where the value of a member begins whose name ends at b[i].
+func (c *Checker) Member(b []byte, i int) (value int) {
+	if i = c.Space(b, i); i >= len(b) || b[i] != ':' {
+		return -1
 	}
-	return end, c.Space(b, i+1)
+	return c.Space(b, i+1)
 }
 
 // Space is SkipSpace, and notes what it skips.
