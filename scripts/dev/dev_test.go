@@ -171,7 +171,7 @@ func TestFindNightly(t *testing.T) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 	runs, err := nightlyRuns([]string{dir}, "kills", []string{"-v"})
-	if err != nil || len(runs) != 2 || runs[1].packages != "./sub" || !slices.Equal(runs[1].flags, []string{"-run=^(TestC)$", "-v"}) || !slices.Equal(runs[1].env, []string{"ROLLWAY_NIGHTLY=kills"}) {
+	if err != nil || len(runs) != 2 || !slices.Equal(runs[1].packages, []string{"./sub"}) || !slices.Equal(runs[1].flags, []string{"-run=^(TestC)$", "-v"}) || !slices.Equal(runs[1].env, []string{"ROLLWAY_NIGHTLY=kills"}) {
 		t.Errorf("%+v, %v", runs, err)
 	}
 	if _, err := nightlyRuns([]string{dir}, "bench", nil); err == nil {

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -39,8 +40,8 @@ func main() {
 
 var used = regexp.MustCompile(`(?m)^\t(\..*)$`)
 
-// modules returns the folders of the repository's modules, the root first, as go.work
-// lists them.
+// modules returns the folders of the repository's modules, as go.work lists them from
+// its end: the collector, whose tests take longest, is the first.
 func modules() (dirs []string, err error) {
 	text, err := os.ReadFile("go.work")
 	if err != nil {
@@ -49,6 +50,7 @@ func modules() (dirs []string, err error) {
 	for _, m := range used.FindAllSubmatch(text, -1) {
 		dirs = append(dirs, string(m[1]))
 	}
+	slices.Reverse(dirs)
 	return dirs, nil
 }
 

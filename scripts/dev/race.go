@@ -56,7 +56,7 @@ func race(args []string) error {
 func raceIn(r *report, dirs []string) (rest []testRun, err error) {
 	var runs []testRun
 	for _, dir := range dirs {
-		runs = append(runs, testRun{dir, append(slices.Clone(raceFlags), noVet), "./...", []string{raceEnv}})
+		runs = append(runs, testRun{dir, append(slices.Clone(raceFlags), noVet), []string{"./..."}, []string{raceEnv}})
 	}
 	if err := runTests(r, sideBySide, runs); err != nil {
 		return nil, err
@@ -111,15 +111,21 @@ func withoutRace(dir string, asked map[testID]bool) (runs []testRun, err error) 
 			}
 		}
 	}
+	var tests, some, all []string // tests of the packages in some, and all packages that are run as a whole
 	for _, folder := range slices.Sorted(maps.Keys(names)) {
-		run := testRun{dir: dir, packages: "./" + folder, flags: []string{noVet}}
-		tests := slices.DeleteFunc(names[folder], func(name string) bool { return name == "" })
-		if !whole[folder] {
-			run.flags = append(run.flags, onlyTests(tests))
+		found := slices.DeleteFunc(names[folder], func(name string) bool { return name == "" })
+		switch {
+		case whole[folder]:
+			all = append(all, "./"+folder)
+		case len(found) > 0:
+			some, tests = append(some, "./"+folder), append(tests, found...)
 		}
-		if whole[folder] || len(tests) > 0 {
-			runs = append(runs, run)
-		}
+	}
+	if len(some) > 0 {
+		runs = append(runs, testRun{dir: dir, packages: some, flags: []string{noVet, onlyTests(tests)}})
+	}
+	if len(all) > 0 {
+		runs = append(runs, testRun{dir: dir, packages: all, flags: []string{noVet}})
 	}
 	return runs, err
 }

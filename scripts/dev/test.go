@@ -11,7 +11,7 @@ import (
 // test runs the tests of every module. It prints one line for each package, the whole
 // output of what failed, and at the end what was skipped and why. With REQUIRE=all a
 // skipped test is a failure. With -nightly=PART as the first argument it runs the
-// tests of that part of the nightly run instead.
+// tests of that part of the nightly run instead. It leaves vet to scripts/lint.
 func test(args []string) error {
 	dirs, err := modules()
 	if err != nil {
@@ -19,7 +19,7 @@ func test(args []string) error {
 	}
 	var runs []testRun
 	for _, dir := range dirs {
-		runs = append(runs, testRun{dir: dir, flags: args, packages: "./..."})
+		runs = append(runs, testRun{dir: dir, flags: append([]string{noVet}, args...), packages: []string{"./..."}})
 	}
 	if len(args) > 0 {
 		if part, is := strings.CutPrefix(args[0], "-nightly="); is {
@@ -39,13 +39,13 @@ func test(args []string) error {
 type testRun struct {
 	dir      string // of the module
 	flags    []string
-	packages string
+	packages []string
 	env      []string // added to that of this process
 }
 
 // sideBySide is how many runs of go test there are at a time. Each runs two test
 // programs on two cores, and many of them wait.
-const sideBySide = 2
+const sideBySide = 3
 
 // runTests runs tests, at most limit runs at a time, and adds them to r. Failed tests are
 // in the report, not in the error.
@@ -57,7 +57,7 @@ func runTests(r *report, limit int, runs []testRun) error {
 
 func (run testRun) addTo(r *report) error {
 	args := append([]string{"test", "-json", "-timeout=20m"}, run.flags...)
-	cmd := exec.Command("go", append(args, run.packages)...)
+	cmd := exec.Command("go", append(args, run.packages...)...)
 	cmd.Dir, cmd.Env, cmd.Stderr = run.dir, append(os.Environ(), run.env...), os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

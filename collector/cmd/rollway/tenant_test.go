@@ -38,7 +38,7 @@ func TestTokenOfATenant(t *testing.T) {
 	post(a, strings.Repeat("{\"msg\":\"of another\"}\n", 10))
 	post(b, `{"msg":"own 4"}`)
 	t.Setenv("ROLLWAY_TOKEN", b)
-	tail := exec.Command("rollway", "tail", "-f", "-o", "json", "-n", "2", "-addr", d.addr)
+	tail := exec.CommandContext(t.Context(), "rollway", "tail", "-f", "-o", "json", "-n", "2", "-addr", d.addr)
 	out, err := tail.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
