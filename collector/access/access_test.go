@@ -124,6 +124,7 @@ func TestCredentials(t *testing.T) {
 		{"X-Sentry-Auth", "Sentry sentry_key=s3,sentry_version=7", "", "s3"},
 		{"X-Sentry-Auth", "sentry_key=s3", "", ""},
 		{"DD-API-KEY", "s3", "", "s3"},
+		{"", "", "ddsource=nodejs&dd-api-key=s3", "s3"},
 		{"", "", "sentry_version=7&sentry_key=s3", "s3"},
 		{"Authorization", "Bearer s3", "sentry_key=other", "s3"},
 		{"", "", "token=s3", ""},

@@ -15,7 +15,7 @@ import (
 //	Authorization: ApiKey base64(anything:SECRET)   or as it is: ApiKey SECRET
 //	X-Sentry-Auth: Sentry …, sentry_key=SECRET, …   (also in Authorization)
 //	DD-API-KEY: SECRET
-//	?sentry_key=SECRET
+//	?sentry_key=SECRET, ?dd-api-key=SECRET
 func Credentials(r *http.Request) string {
 	if h := r.Header.Get("Authorization"); h != "" {
 		scheme, rest, _ := strings.Cut(h, " ")
@@ -45,8 +45,10 @@ func Credentials(r *http.Request) string {
 	if h := r.Header["Dd-Api-Key"]; len(h) > 0 {
 		return h[0]
 	}
-	if strings.Contains(r.URL.RawQuery, "sentry_key=") {
-		return r.URL.Query().Get("sentry_key")
+	for _, name := range [...]string{"sentry_key", "dd-api-key"} {
+		if strings.Contains(r.URL.RawQuery, name+"=") {
+			return r.URL.Query().Get(name)
+		}
 	}
 	return ""
 }

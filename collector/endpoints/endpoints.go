@@ -28,6 +28,7 @@ type Endpoint struct {
 // All is every Endpoint except /api/logs.
 var All = []Endpoint{
 	{Path: "/v1/logs", Does: "take logs of OpenTelemetry: OTLP in protocol buffers or JSON", Protocol: otlp.Protocol},
+	{Path: "/otlp/v1/logs", Protocol: otlp.Protocol}, // Loki's
 	{Path: "/_bulk", Does: "take documents as Elasticsearch does, also at /INDEX/_bulk and below /elastic", Protocol: elastic.Bulk, Methods: put},
 	{Path: "/{index}/_bulk", Protocol: elastic.Bulk, Methods: put},
 	{Path: elastic.Prefix + "/_bulk", Protocol: elastic.Bulk, Methods: put},

@@ -185,7 +185,7 @@ func IsApp(f stacktrace.Frame) bool {
 // libraryFiles are parts of paths, libraryFuncs beginnings of functions' names, of code that
 // is not the application's.
 var (
-	libraryFiles = split("/site-packages/ /dist-packages/ /lib/python /lib64/python <frozen <string> node_modules/ node: internal/modules/ internal/process/ internal/main/ <anonymous> /usr/local/go/src/ /usr/lib/go /go/pkg/mod/ /vendor/ /gems/ /lib/ruby/ /rustc/ /.cargo/ /usr/share/dotnet/")
+	libraryFiles = split("/site-packages/ /dist-packages/ /lib/python /lib64/python <frozen <string> node_modules/ node: internal/modules/ internal/process/ internal/main/ <anonymous> /usr/local/go/src/ /usr/lib/go /go/pkg/mod/ /vendor/ /gems/ /lib/ruby/ /rustc/ /.cargo/ /usr/share/dotnet/ dart: package:flutter/ (stdlib (kernel (elixir (phoenix (plug (ecto (cowboy")
 	libraryFuncs = split("java. javax. jakarta. jdk. sun. com.sun. kotlin. kotlinx. scala. groovy. akka. reactor. io.netty. io.undertow. io.micronaut. io.quarkus. org.springframework. org.apache. org.hibernate. org.eclipse. org.junit. org.jboss. com.fasterxml. com.zaxxer. feign. okhttp3. System. Microsoft. runtime. net/http. reflect. core:: std:: alloc:: tokio:: rust_begin_unwind {main} process.processTicksAndRejections")
 )
 

@@ -21,10 +21,10 @@ const (
 
 // roleNames are the members of an error in a line, and what others call them, best first.
 var roleNames = [numRoles][]string{
-	roleType:    {"type", "exc_type", "exception_class", "className", "ClassName", "Type", "class", "kind", "name"},
-	roleMessage: {"message", "exc_value", "exception_message", "Message", "msg", "value"},
+	roleType:    {"type", "exc_type", "exception_class", "className", "ClassName", "Type", "class", "kind", "exceptionType", "errorType", "name"},
+	roleMessage: {"message", "exc_value", "exception_message", "Message", "errorMessage", "msg", "value"},
 	roleStack:   {"stack", "stack_trace", "stacktrace", "stackTrace", "StackTrace", "StackTraceString", "extendedStackTrace", "stepArray", "traceback", "backtrace", "frames", "trace"},
-	roleCauses:  {"causes", "cause", "previous", "innerException", "InnerException", "inner_exception", "chain", "InnerExceptions"},
+	roleCauses:  {"causes", "cause", "previous", "innerException", "InnerException", "inner_exception", "chain", "InnerExceptions", "causedBy", "aggregateErrors"},
 }
 
 // roleKeys are roleNames as members are written.
@@ -378,11 +378,12 @@ func appendCauses(dst, text []byte, causes jsonwalk.Span, rest *jsonwalk.Walk, l
 	start := len(dst)
 	dst = append(append(dst, roleKeys[roleCauses]...), '[')
 	first := len(dst)
+	causes = unwrapped(text, causes)
 	for causes.Len() > 0 && text[causes.Start] == '{' && *left > 0 && causesIn(text, causes.Start) <= 1 {
 		*left--
 		m := membersOf(text, causes.Start)
 		dst = append(trimComma(appendMembers(append(dst, '{'), text, causes.Start, &m, nil, left)), '}', ',')
-		causes = m[roleCauses]
+		causes = unwrapped(text, m[roleCauses])
 	}
 	switch {
 	case causes.Len() == 0:
@@ -396,6 +397,19 @@ func appendCauses(dst, text []byte, causes jsonwalk.Span, rest *jsonwalk.Walk, l
 		return dst[:start]
 	}
 	return append(trimComma(dst), ']', ',')
+}
+
+// unwrapped is the value of the one member exception that an object has, as of JBoss's
+// {"causedBy":{"exception":{…}}}; or what is not such an object.
+func unwrapped(text []byte, cause jsonwalk.Span) jsonwalk.Span {
+	if cause.Len() > 0 && text[cause.Start] == '{' {
+		if w := jsonwalk.Members(text, cause.Start); w.Next() && w.Is("exception") && w.Kind() == '{' {
+			if only := w.Value; !w.Next() {
+				return only
+			}
+		}
+	}
+	return cause
 }
 
 func trimComma(b []byte) []byte { return bytes.TrimSuffix(b, comma) }

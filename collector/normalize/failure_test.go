@@ -51,6 +51,20 @@ func TestErrors(t *testing.T) {
 		{"an object and parts", `{"error":{"type":"T"},"error.type":"U","error.message":"m"}`, failed + `,"error":{"message":"m","type":"T"},"attrs":{"error.type":"U"}}`},
 		{"two objects", `{"error":{"type":"T"},"err":{"type":"U"}}`, failed + `,"error":{"type":"T"},"attrs":{"err":{"type":"U"}}}`},
 		{"a truth value and parts", `{"error":true,"error.kind":"T"}`, failed + `,"error":{"type":"T"},"attrs":{"error":true}}`},
+		{"JBoss", `{"hostName":"h","exception":{"refId":1,"exceptionType":"a.B","message":"m","frames":[{"class":"a.C","method":"f","line":7}],"causedBy":{"exception":{"refId":2,"exceptionType":"D","message":"d","frames":[]}}}}`,
+			failed + `,"error":{"refId":1,"type":"a.B","message":"m","stack":[{"class":"a.C","method":"f","line":7}],"causes":[{"refId":2,"type":"D","message":"d","frames":[]}]},"attrs":{"host":"h"}}`},
+		{"Log4j 2 for Google Cloud", `{"severity":"ERROR","message":"x","_exception":{"class":"a.B","message":"m","stackTrace":"a.B: m"},"_thread":"main"}`,
+			failed + `,"msg":"x","error":{"type":"a.B","message":"m","stack":"a.B: m"},"attrs":{"thread":"main"}}`},
+		{"Lambda", `{"level":"ERROR","message":{"errorType":"T","errorMessage":"m","stackTrace":["T: m","    at f (/a.js:1:2)"]}}`,
+			failed + `,"error":{"type":"T","message":"m","stack":["T: m","    at f (/a.js:1:2)"]}}`},
+		{"Go's pkg/errors by zap", `{"error":"pay: EOF","errorVerbose":"EOF\nmain.pay\n\t/app/main.go:9\npay","stacktrace":"main.main\n\t/app/main.go:3"}`,
+			failed + `,"error":{"message":"pay: EOF","stack":"EOF\nmain.pay\n\t/app/main.go:9\npay"},"attrs":{"stacktrace":"main.main\n\t/app/main.go:3"}}`},
+		{"Go's pkg/errors by zerolog", `{"stack":[{"func":"pay","line":"9","source":"main.go"}],"error":"EOF"}`, failed + `,"error":{"message":"EOF","stack":[{"func":"pay","line":"9","source":"main.go"}]}}`},
+		{"lists that are no frames", `{"stack":["a"],"traceback":[{"name":"x"}],"full_message":[]}`, prefix + `,"attrs":{"stack":["a"],"traceback":[{"name":"x"}],"full_message":[]}}`},
+		{"Serilog's details and list", `{"ExceptionDetail":{"Type":"T","Message":"m","InnerException":{"Type":"U"}},"exceptions":[{"Depth":0,"ClassName":"T","Message":"m"}]}`,
+			failed + `,"error":{"type":"T","message":"m","causes":[{"type":"U"}]},"attrs":{"exceptions":[{"Depth":0,"ClassName":"T","Message":"m"}]}}`},
+		{"several at once by pino", `{"err":{"type":"AggregateError","message":"m","aggregateErrors":[{"type":"A","message":"a"},{"type":"B","message":"b"}]}}`,
+			failed + `,"error":{"type":"AggregateError","message":"m","causes":[{"type":"A","message":"a"},{"type":"B","message":"b"}]}}`},
 		{"a trace as text", `{"error":"T: m\r\n   at a.B.c()"}`, failed + `,"error":{"type":"T","message":"m","stack":"T: m\r\n   at a.B.c()"}}`},
 		{"texts that are no traces", `{"stack":"prod","traceback":"a\nb","full_message":"c\nd"}`, prefix + `,"attrs":{"stack":"prod","traceback":"a\nb","full_message":"c\nd"}}`},
 		{"in objects that are merged", `{"context":{"exception":{"class":"T","message":"m"},"error.code":7},"level":"warn"}`,
@@ -236,6 +250,7 @@ func TestFingerprint(t *testing.T) {
 	} {
 		same[print(Limits{}, in)] = name
 	}
+	same[print(Limits{}, `{"errorType":"ArithmeticException","errorMessage":"order 8","stackTrace":["ArithmeticException: order 8"]}`)] = "a list with the head alone"
 	if len(same) != 1 {
 		t.Errorf("%v", same)
 	}

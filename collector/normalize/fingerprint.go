@@ -1,6 +1,8 @@
 package normalize
 
 import (
+	"bytes"
+
 	"github.com/rollway/rollway/collector/fingerprint"
 	"github.com/rollway/rollway/collector/stacktrace"
 	"github.com/rollway/rollway/internal/jsonwalk"
@@ -94,7 +96,9 @@ func (n *Normalizer) addStack(h *fingerprint.Hash, text []byte, stack jsonwalk.S
 			if last {
 				h.Last()
 			}
-			h.Frame(f, fingerprint.IsApp(f))
+			if len(f.Func)+len(f.File) > 0 {
+				h.Frame(f, fingerprint.IsApp(f))
+			}
 		case '{':
 			addFrame(h, raw)
 		}
@@ -103,9 +107,8 @@ func (n *Normalizer) addStack(h *fingerprint.Hash, text []byte, stack jsonwalk.S
 
 // addFrame adds a frame that is an object.
 func addFrame(h *fingerprint.Hash, object []byte) {
-	var f stacktrace.Frame
-	var class []byte
-	app := true
+	f, class := frameOf(object)
+	app := len(class) == 0 || fingerprint.IsApp(stacktrace.Frame{Func: class})
 	for w := jsonwalk.Members(object, 0); w.Next(); {
 		raw := w.RawValue()
 		if w.Kind() != '"' {
@@ -115,6 +118,16 @@ func addFrame(h *fingerprint.Hash, object []byte) {
 			case w.Is("in_app") && raw[0] == 'f':
 				app = false
 			}
+		}
+	}
+	h.Frame(f, app && fingerprint.IsApp(f))
+}
+
+// frameOf returns what an object tells of a frame, and its class.
+func frameOf(object []byte) (f stacktrace.Frame, class []byte) {
+	for w := jsonwalk.Members(object, 0); w.Next(); {
+		raw := w.RawValue()
+		if w.Kind() != '"' {
 			continue
 		}
 		switch raw = raw[1 : len(raw)-1]; string(w.RawName()) {
@@ -126,8 +139,11 @@ func addFrame(h *fingerprint.Hash, object []byte) {
 			f.File = raw
 		}
 	}
-	if len(class) > 0 {
-		app = app && fingerprint.IsApp(stacktrace.Frame{Func: class})
+	if len(f.File) == 0 && len(class) > 0 { // Java's, as JBoss writes it: Cart$Pay is in Cart.java
+		f.File = class[bytes.LastIndexByte(class, '.')+1:]
+		if i := bytes.IndexByte(f.File, '$'); i > 0 {
+			f.File = f.File[:i]
+		}
 	}
-	h.Frame(f, app && fingerprint.IsApp(f))
+	return f, class
 }

@@ -107,7 +107,7 @@ func (n *Normalizer) fillSecond(k key, name, value jsonwalk.Span) bool {
 		level, fits := levels.ParseSyslog(n.plain(raw))
 		return fits && n.setLevel(level)
 	case asTrace:
-		if raw[0] != '"' || !hasLines(raw) || !n.trace(value).Traced {
+		if raw[0] == '"' && !(hasLines(raw) && n.trace(value).Traced) || raw[0] != '"' && !isFrames(raw) {
 			return false
 		}
 	case asText:
@@ -121,6 +121,19 @@ func (n *Normalizer) fillSecond(k key, name, value jsonwalk.Span) bool {
 		return n.fillPart(r.slot, name, value)
 	}
 	return n.fill(r.slot, value)
+}
+
+// isFrames reports whether a value is a list of frames: objects of a function and its file.
+func isFrames(raw []byte) bool {
+	if raw[0] != '[' {
+		return false
+	}
+	w := jsonwalk.Elements(raw, 0)
+	if !w.Next() || w.Kind() != '{' {
+		return false
+	}
+	f, _ := frameOf(w.RawValue())
+	return len(f.Func) > 0 && len(f.File) > 0
 }
 
 // traceInPath returns where the id begins in a JSON string that is a path of Google Cloud, or

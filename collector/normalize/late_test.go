@@ -37,7 +37,7 @@ func TestSecondNames(t *testing.T) {
 			`{"time":"` + receivedText + `","level":"ERROR","logger":"x","attrs":{"log":{"level":"warn"}}}`},
 		{"all parts", `{"trace":{"id":"t"},"span":{"id":"s"},"service":{"name":"x"}}`, prefix + `,"service":"x","trace_id":"t","span_id":"s"}`},
 		{"no parts", `{"trace":{"id":7},"span":{},"service":{"version":"x"},"log":{"file":{"path":"y"}},"message":{"level":"warn"}}`,
-			prefix + `,"attrs":{"message":{"level":"warn"},"trace":{"id":7},"span":{},"service":{"version":"x"},"log":{"file":{"path":"y"}}}}`},
+			prefix + `,"attrs":{"trace":{"id":7},"span":{},"service":{"version":"x"},"log":{"file":{"path":"y"}},"message":{"level":"warn"}}}`},
 		{"no objects", `{"trace":"t","span":"s","service":7}`, prefix + `,"attrs":{"trace":"t","span":"s","service":7}}`},
 		{"a part twice", `{"trace":{"id":"t", "id":"u", "x": [1, 2]}}`, prefix + `,"trace_id":"t","attrs":{"trace":{"id":"u","x":[1,2]}}}`},
 		{"parts beside an equal name", `{"a":1,"log":{"level":"warn","a":2},"attrs":{"log":3}}`,

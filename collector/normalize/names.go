@@ -14,10 +14,11 @@ var names = []row{
 	{to: "time", rank: second, form: asTime, names: "record.time.repr record.time.timestamp t.$date _meta.date"},
 	{to: "time", rank: second, form: asInstant, names: "instant"},
 	{to: "time", rank: third, form: asTime, names: "created", beside: "relativeCreated"},
+	{to: "time", rank: third, form: asTime, names: "startTime", beside: "categoryName"},
 
 	{to: "level", rank: first, names: "level severity lvl"},
 	{to: "level", rank: second, names: "@l @level LEVEL Level LogLevel SeverityText detected_level levelname level_name log.level logLevel log_level loglevel severityText severity_text"},
-	{to: "level", rank: second, names: "error_severity record.level.name _meta.logLevelName context.logLevel"},
+	{to: "level", rank: second, names: "error_severity record.level.name _meta.logLevelName context.logLevel level.levelStr"},
 	{to: "level", rank: second, form: asOTel, names: "SEVERITY Severity SeverityNumber severityNumber severity_number"},
 	{to: "level", rank: second, form: asSyslog, names: "PRIORITY"},
 	{to: "level", rank: third, names: "s", beside: "ctx"},
@@ -33,9 +34,10 @@ var names = []row{
 
 	{to: "service", rank: first, names: "service app service.name"},
 	{to: "service", rank: second, names: "SYSLOG_IDENTIFIER serviceName service_name PROGRAM"},
+	{to: "service", rank: third, names: "application", beside: "level_index"},
 
 	{to: "logger", rank: first, names: "logger"},
-	{to: "logger", rank: second, names: "@module SourceContext _logger log.logger loggerName logger_name logger.name record.name _meta.name"},
+	{to: "logger", rank: second, names: "@module SourceContext Properties.SourceContext categoryName _logger log.logger loggerName logger_name logger.name record.name _meta.name"},
 	{to: "logger", rank: third, names: "context.namespace", beside: "context.logLevel"},
 	{to: "logger", rank: third, names: "name", beside: "levelname hostname level_index location level=number"},
 	{to: "logger", rank: third, names: "channel", beside: "level_name"},
@@ -52,16 +54,16 @@ var names = []row{
 	{to: "span_id", rank: second, names: "@sp SpanID SpanId dd.span_id otelSpanID spanID spanid logging.googleapis.com/spanId"},
 
 	{to: "error", rank: first, names: "error"},
-	{to: "error", rank: second, form: asError, names: "err exception exc_info exc_text exc thrown throwable @x Exception record.exception"},
+	{to: "error", rank: second, form: asError, names: "err exception exc_info exc_text exc thrown throwable @x Exception _exception ExceptionDetail exceptions record.exception"},
 	{to: "error", rank: third, form: asError, names: "2", beside: "_meta"},
-	{to: "error.type", rank: second, names: "error.type error.kind exception.type exc_type exception_class error_type errorType"},
-	{to: "error.message", rank: second, names: "error.message error.msg exception.message exc_value exception_message errorMessage"},
-	{to: "error.stack", rank: second, names: "error.stack error.stack_trace exception.stacktrace stack_trace stacktrace stackTrace"},
-	{to: "error.stack", rank: second, form: asTrace, names: "stack traceback full_message"},
+	{to: "error.type", rank: second, names: "error.type error.kind exception.type exc_type exception_class error_type errorType message.errorType"},
+	{to: "error.message", rank: second, names: "error.message error.msg exception.message exc_value exception_message errorMessage message.errorMessage"},
+	{to: "error.stack", rank: second, names: "error.stack error.stack_trace exception.stacktrace stack_trace stacktrace stackTrace message.stackTrace"},
+	{to: "error.stack", rank: second, form: asTrace, names: "stack traceback full_message errorVerbose StackTrace"},
 	{to: "error.stack", rank: third, form: asTrace, names: "text", beside: "record"},
 
-	{to: "host", rank: second, names: "hostname host.name HOSTNAME HOST _HOSTNAME MachineName host.hostname _meta.hostname"},
-	{to: "thread", rank: second, names: "thread_name threadName thread.name process.thread.name ThreadName logger.thread_name record.thread.name"},
+	{to: "host", rank: second, names: "hostname host.name HOSTNAME HOST _HOSTNAME MachineName hostName host.hostname _meta.hostname"},
+	{to: "thread", rank: second, names: "thread_name threadName _thread thread.name process.thread.name ThreadName logger.thread_name record.thread.name"},
 	{to: "thread", rank: third, names: "ctx", beside: "s"},
 
 	{to: "method", rank: second, names: "http.request.method http.method request_method RequestMethod req.method request.method"},

@@ -7,6 +7,7 @@ import "bytes"
 //	Caused by: a.B: text · caused by: B: text     Java, pino
 //	 ---> A.B: text, also within a line           .NET
 //	[cause]: B: text                              Node.js
+//	[previous exception] [object] (B(code: 0): text at file)   PHP's Monolog
 //	a traceback before "The above exception …"    Python
 //	Caused by:, and lines of causes               Rust's anyhow
 //
@@ -37,6 +38,9 @@ func causeIn(line []byte) int {
 	if bytes.HasPrefix(line, []byte("Caused by: ")) || bytes.HasPrefix(line, []byte("caused by: ")) {
 		return len("Caused by: ")
 	}
+	if bytes.HasPrefix(line, previousPHP) {
+		return len(previousPHP)
+	}
 	const node = "[cause]: "
 	if s := bytes.TrimLeft(line, " "); len(s) < len(line) && bytes.HasPrefix(s, []byte(node)) {
 		return len(line) - len(s) + len(node)
@@ -54,8 +58,9 @@ func takeHead(head []byte, take func(Trace)) {
 }
 
 var (
-	arrow     = []byte(" ---> ")
-	frameOfAt = []byte("\n   at ")
+	previousPHP = []byte("[previous exception] ")
+	arrow       = []byte(" ---> ")
+	frameOfAt   = []byte("\n   at ")
 )
 
 // dotNetCauses takes what follows arrows before the first frame.

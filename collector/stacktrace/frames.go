@@ -22,7 +22,7 @@ func Each(text []byte, take func(Frame)) {
 		var line []byte
 		line, text, _ = bytes.Cut(text, newline)
 		line = bytes.TrimRight(line, "\r")
-		if some && (bytes.HasPrefix(line, []byte("Caused by: ")) || bytes.HasPrefix(line, []byte("Wrapped by: "))) {
+		if some && (bytes.HasPrefix(line, []byte("Caused by: ")) || bytes.HasPrefix(line, []byte("Wrapped by: ")) || bytes.HasPrefix(line, previousPHP)) {
 			break
 		}
 		again = again || bytes.Contains(line, innerEnd)
@@ -47,6 +47,13 @@ func frame(line, before []byte) (f Frame, is bool) {
 		return call(s[len("at "):]), true
 	case indented && bytes.HasPrefix(s, []byte(`File "`)):
 		return python(s)
+	case indented && isElixir(s):
+		at := bytes.Index(s, []byte(": "))
+		name := s[at+len(": "):]
+		if i := bytes.LastIndexByte(name, '/'); i > 0 { // the number of arguments
+			name = name[:i]
+		}
+		return Frame{Func: name, File: withoutLine(s[:at])}, true
 	case len(line) > 0 && line[0] == '\t' && bytes.Contains(s, []byte(".go:")):
 		name := bytes.TrimSpace(before)
 		if len(name) == 0 || name[0] == '/' {
@@ -78,6 +85,9 @@ func python(s []byte) (f Frame, is bool) {
 // php reads "#0 /app/x.php(12): Cart->pay()".
 func php(s []byte) (f Frame, is bool) {
 	_, s, is = bytes.Cut(s, []byte(" "))
+	if open := bytes.LastIndex(s, []byte(" (")); open >= 0 && bytes.Contains(s[open:], []byte(".dart:")) { // Dart
+		return Frame{Func: bytes.TrimSpace(s[:open]), File: withoutLine(bytes.TrimSuffix(s[open+len(" ("):], []byte(")")))}, true
+	}
 	file, name, called := bytes.Cut(s, []byte("): "))
 	if !called {
 		return Frame{Func: s}, is && bytes.HasPrefix(s, []byte("{"))
@@ -87,6 +97,12 @@ func php(s []byte) (f Frame, is bool) {
 	}
 	name, _, _ = bytes.Cut(name, []byte("("))
 	return Frame{Func: name, File: file}, true
+}
+
+// isElixir reports whether a line is "(shop 0.1.0) lib/shop.ex:12: Shop.pay/1".
+func isElixir(s []byte) bool {
+	at := bytes.Index(s, []byte(": "))
+	return at > 0 && isDigit(s[at-1]) && (bytes.Contains(s[:at], []byte(".ex:")) || bytes.Contains(s[:at], []byte(".erl:")) || bytes.Contains(s[:at], []byte(".exs:")))
 }
 
 // ruby reads "cart.rb:3:in `pay'", with what may follow it.
@@ -145,7 +161,7 @@ func withoutLine(file []byte) []byte {
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // Line reads a frame of a list, without the JSON string's quotes, and reports whether the
-// innermost comes last there. A text of no known form is a file.
+// innermost comes last there. A text of no known form is a file, or none if it may be the error.
 func Line(text []byte) (f Frame, innermostLast bool) {
 	s := bytes.TrimLeft(text, " \t")
 	switch {
@@ -161,6 +177,9 @@ func Line(text []byte) (f Frame, innermostLast bool) {
 	}
 	if f, is := frame(s, nil); is {
 		return f, false
+	}
+	if bytes.Contains(s, []byte(": ")) {
+		return Frame{}, false
 	}
 	return Frame{File: withoutLine(s)}, false
 }

@@ -1,5 +1,5 @@
 // Package stacktrace reads what runtimes print of an error and its stack: Python, Java,
-// .NET, JavaScript, Go, Ruby, PHP and Rust. Nothing is allocated; what it returns is part of
+// .NET, JavaScript, Go, Ruby, PHP, Rust, Elixir and Dart. Nothing is allocated; what it returns is part of
 // the text.
 package stacktrace
 
@@ -60,6 +60,13 @@ func Find(text []byte) ([]byte, Trace) {
 				return nil, Trace{}
 			}
 			return text[start:], Parse(text[start:])
+		case start >= 0 && (len(s) < len(line) && isElixir(s) || bytes.HasPrefix(line, []byte("#0 ")) && bytes.Contains(line, []byte(".dart:"))):
+			return text[start:], Parse(text[start:])
+		case bytes.HasPrefix(line, threadPrefix) && bytes.Contains(line, panicked):
+			return text[at:], Parse(text[at:])
+		case bytes.Contains(line, monologHead) && bytes.Contains(text[at:], []byte("\n#0 ")):
+			at += bytes.Index(line, monologHead)
+			return text[at:], Parse(text[at:])
 		case start < 0 && isErrorHead(s):
 			start = at + len(line) - len(s)
 		}
@@ -93,6 +100,8 @@ var (
 	panicPrefix     = []byte("panic: ")
 	threadPrefix    = []byte("thread '")
 	panicked        = []byte("panicked at ")
+	monologHead     = []byte("[object] (")
+	elixirHead      = []byte("** (")
 	pythonHeader    = []byte("Traceback (most recent call last):")
 	inTick, inQuote = []byte(":in `"), []byte(":in '")
 	innerEnd        = []byte("--- End of inner exception stack trace ---")
@@ -125,7 +134,8 @@ func headEnd(text []byte) int {
 		line, _, _ := bytes.Cut(text[at:], newline)
 		trimmed := bytes.TrimLeft(line, " \t")
 		if at > 0 && (bytes.HasPrefix(trimmed, []byte("at ")) && len(trimmed) < len(line) || bytes.HasPrefix(line, []byte("Stack trace:")) ||
-			bytes.HasPrefix(line, []byte("Caused by: ")) || bytes.HasPrefix(line, []byte("caused by: ")) || bytes.HasPrefix(trimmed, []byte("[cause]: ")) || bytes.HasPrefix(trimmed, []byte("---> ")) || bytes.HasPrefix(trimmed, []byte("... "))) {
+			bytes.HasPrefix(line, []byte("Caused by: ")) || bytes.HasPrefix(line, []byte("caused by: ")) || bytes.HasPrefix(trimmed, []byte("[cause]: ")) || bytes.HasPrefix(trimmed, []byte("---> ")) || bytes.HasPrefix(trimmed, []byte("... ")) ||
+			bytes.HasPrefix(line, []byte("[stacktrace]")) || bytes.HasPrefix(line, []byte("#0 ")) || len(trimmed) < len(line) && isElixir(trimmed)) {
 			return at
 		}
 		at += len(line) + 1
@@ -143,6 +153,13 @@ func (t *Trace) head(head []byte) {
 	}
 	if i := bytes.Index(line, []byte(threadHead)); i >= 0 {
 		_, head, _ = bytes.Cut(head[i+len(threadHead):], []byte(`" `))
+	}
+	if i := bytes.Index(line, monologHead); i >= 0 { // [object] (a\B(code: 0): message at /app/x.php:12)
+		kind, rest, _ := bytes.Cut(line[i+len(monologHead):], []byte("(code: "))
+		if _, message, is := bytes.Cut(rest, []byte("): ")); is && isType(kind) {
+			t.Type, t.Message = kind, message[:max(0, bytes.LastIndex(message, []byte(" at ")))]
+			return
+		}
 	}
 	t.Type, t.Message = cutHead(head)
 	for rest := head; t.Type == nil; { // there may be a message before it
@@ -164,6 +181,9 @@ func (t *Trace) head(head []byte) {
 // cutHead returns the type before a colon or on a line of its own, and the message.
 func cutHead(head []byte) (kind, message []byte) {
 	head = bytes.TrimSpace(head)
+	if name, text, is := bytes.Cut(head, []byte(") ")); is && bytes.HasPrefix(name, elixirHead) && isType(name[len(elixirHead):]) {
+		return name[len(elixirHead):], bytes.TrimSpace(text)
+	}
 	line, _, _ := bytes.Cut(head, newline)
 	kind, message = bytes.TrimRight(line, "\r"), head[len(line):]
 	if i := bytes.Index(line, []byte(": ")); i >= 0 {
@@ -232,10 +252,9 @@ func (t *Trace) ruby(line []byte) {
 	t.Type, t.Message = line[open+2:len(line)-1], line[min(start+3, open):open]
 }
 
-// isGo reports whether a text begins with a frame of Go: a function, and its file on the next
-// line after a tab.
+// isGo reports whether the first indented line of a text is the file of Go's frame, after a tab.
 func isGo(text []byte) bool {
-	_, rest, _ := bytes.Cut(text, newline)
+	_, rest, _ := bytes.Cut(text, []byte("\n\t"))
 	line, _, _ := bytes.Cut(rest, newline)
-	return len(line) > 0 && line[0] == '\t' && bytes.Contains(line, []byte(".go:"))
+	return bytes.Contains(line, []byte(".go:"))
 }

@@ -70,6 +70,25 @@ stack backtrace:
    1: shop::cart::pay
              at ./src/cart.rs:12:5`
 
+const elixirText = `** (Shop.PaymentError) order 7
+    (shop 0.1.0) lib/shop/cart.ex:12: Shop.Cart.pay/1
+    test/cart_test.exs:5: anonymous fn/0 in Shop.CartTest.run/2
+    (stdlib 4.0) proc_lib.erl:240: :proc_lib.init_p_do_apply/3`
+
+const dartText = `Unhandled exception:
+FormatException: order 7
+#0      Cart.pay (package:shop/cart.dart:12:5)
+#1      main.<anonymous closure> (file:///app/main.dart:3:3)`
+
+const monologText = `[object] (App\PaymentException(code: 7): order 7 failed at /app/src/Cart.php:12)
+[stacktrace]
+#0 /app/src/Main.php(3): App\Cart->pay()
+#1 {main}
+
+[previous exception] [object] (PDOException(code: 0): db gone at /app/src/Db.php:9)
+[stacktrace]
+#0 /app/src/Cart.php(11): App\Db->get()`
+
 func TestParse(t *testing.T) {
 	for name, c := range map[string]struct{ text, kind, message, frames string }{
 		"Python":     {pythonText, "shop.PaymentError", "order 7\nof two lines", "<module> /app/main.py, pay /app/shop.py"},
@@ -80,13 +99,16 @@ func TestParse(t *testing.T) {
 		"after a message": {"charge failed\n" + javaText, "com.shop.PaymentException", "order 7", "com.shop.Cart.pay Cart.java, java.lang.Thread.run Thread.java, com.shop.Cart$Inner.lambda$run$0 "},
 		".NET": {dotnetText, "Shop.PaymentException", "order 7",
 			`Shop.Db.Query /app/Db.cs, again Shop.Cart.Pay C:\app\Cart.cs, Shop.Program.Main `},
-		"Node":    {nodeText, "TypeError", "order 7", "Cart.pay /app/cart.js,  file:///app/main.mjs, new Promise <anonymous>, process.processTicksAndRejections node:internal/process/task_queues"},
-		"Firefox": {"pay@https://shop/cart.js:3:5\n@https://shop/main.js:9:1", "", "", "pay https://shop/cart.js,  https://shop/main.js"},
-		"Go":      {golangText, "", "order 7", "main.(*Cart).Pay /app/cart.go, main.main /app/main.go"},
-		"zap":     {zapText, "", "", "main.(*Cart).Pay /app/cart.go, main.main /app/main.go"},
-		"Ruby":    {rubyText, "ZeroDivisionError", "divided by 0", "/ cart.rb, pay cart.rb, Object#run /app/main.rb"},
-		"PHP":     {phpText, "DivisionByZeroError", "Division by zero", `Shop\Cart->pay /app/main.php, {main} `},
-		"Rust":    {rustText, "", "attempt to divide by zero", "core::panicking::panic /rustc/0/library/core/src/panicking.rs, shop::cart::pay ./src/cart.rs"},
+		"Node":          {nodeText, "TypeError", "order 7", "Cart.pay /app/cart.js,  file:///app/main.mjs, new Promise <anonymous>, process.processTicksAndRejections node:internal/process/task_queues"},
+		"Firefox":       {"pay@https://shop/cart.js:3:5\n@https://shop/main.js:9:1", "", "", "pay https://shop/cart.js,  https://shop/main.js"},
+		"Go":            {golangText, "", "order 7", "main.(*Cart).Pay /app/cart.go, main.main /app/main.go"},
+		"zap":           {zapText, "", "", "main.(*Cart).Pay /app/cart.go, main.main /app/main.go"},
+		"Ruby":          {rubyText, "ZeroDivisionError", "divided by 0", "/ cart.rb, pay cart.rb, Object#run /app/main.rb"},
+		"PHP":           {phpText, "DivisionByZeroError", "Division by zero", `Shop\Cart->pay /app/main.php, {main} `},
+		"Rust":          {rustText, "", "attempt to divide by zero", "core::panicking::panic /rustc/0/library/core/src/panicking.rs, shop::cart::pay ./src/cart.rs"},
+		"Elixir":        {elixirText, "Shop.PaymentError", "order 7", "Shop.Cart.pay (shop 0.1.0) lib/shop/cart.ex, anonymous fn/0 in Shop.CartTest.run test/cart_test.exs, :proc_lib.init_p_do_apply (stdlib 4.0) proc_lib.erl"},
+		"Dart":          {dartText, "FormatException", "order 7", "Cart.pay package:shop/cart.dart, main.<anonymous closure> file:///app/main.dart"},
+		"PHP's Monolog": {monologText, `App\PaymentException`, "order 7 failed", `App\Cart->pay /app/src/Main.php, {main} `},
 		"Rust, of old": {"thread 'main' panicked at 'no stock', src/main.rs:3:5\nstack backtrace:\n   0: shop::pay\n             at ./src/cart.rs:12:5", "", "no stock",
 			"shop::pay ./src/cart.rs"},
 		"a head alone":      {"ZeroDivisionError: division by zero", "ZeroDivisionError", "division by zero", ""},
@@ -135,7 +157,7 @@ func TestLine(t *testing.T) {
 }
 
 func TestNoAllocation(t *testing.T) {
-	for _, text := range []string{pythonText, javaText, dotnetText, nodeText, golangText, rubyText, phpText, rustText} {
+	for _, text := range []string{pythonText, javaText, dotnetText, nodeText, golangText, rubyText, phpText, rustText, elixirText, dartText, monologText} {
 		b := []byte(text)
 		if n := testing.AllocsPerRun(10, func() { Parse(b) }); n != 0 {
 			t.Errorf("%v allocations for %.20q", n, text)
@@ -145,7 +167,7 @@ func TestNoAllocation(t *testing.T) {
 
 // What is told of a text is part of it.
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{pythonText, javaText, dotnetText, nodeText, golangText, zapText, rubyText, phpText, rustText, causesOfDotnet, "x\n" + javaText} {
+	for _, text := range []string{pythonText, javaText, dotnetText, nodeText, golangText, zapText, rubyText, phpText, rustText, elixirText, dartText, monologText, causesOfDotnet, "x\n" + javaText} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -199,6 +221,7 @@ func TestCauses(t *testing.T) {
 		{"E: x\n    at f (/a.js:1:2) {\n  [cause]: TypeError: y\n      at f (/a.js:1:2)\n}", "TypeError: y"},
 		{"no payment\n\nCaused by:\n    0: closed\n    1: broken\n\nStack backtrace:\n   0: f", ": closed|: broken"},
 		{"no payment\n\nCaused by:\n    closed", ": closed"},
+		{monologText, "PDOException: db gone"}, {elixirText, ""}, {dartText, ""},
 		{"a ---> b", ""}, {"Caused by:", ""}, {"", ""}, {nodeText, ""}, {golangText, ""}, {zapText, ""}, {rubyText, ""},
 	} {
 		var got []string
@@ -219,6 +242,11 @@ func TestFind(t *testing.T) {
 		{"x\nException in thread \"main\" a.BException: y\n\tat a.B(C.java:7)", "Exception in", "a.BException", "y"},
 		{"failed\n" + nodeText, "TypeError", "TypeError", "order 7"},
 		{"failed\n" + golangText, "panic: ", "", "order 7"},
+		{"failed\n" + rustText, "thread", "", "attempt to divide by zero"},
+		{"failed\n" + elixirText, "** (", "Shop.PaymentError", "order 7"},
+		{dartText, "FormatException", "FormatException", "order 7"},
+		{"[2026-05-28 12:40:00] app.ERROR: x {\"exception\":\"" + monologText + "\"} []", "[object] (", `App\PaymentException`, "order 7 failed"},
+		{"[object] (A(code: 0): b at c:1)", "", "", ""}, {"** (A) b", "", "", ""},
 		{"ERROR: x\n\tat a.B(C.java:7)", "", "", ""}, {"KeyError: x\nis no trace", "", "", ""}, {"look\n  at (this)", "", "", ""}, {"panic: x", "", "", ""}, {"", "", "", ""},
 	} {
 		part, got := Find([]byte(c.text))

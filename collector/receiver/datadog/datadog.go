@@ -5,7 +5,7 @@
 // by the keys of package normalize, and these besides:
 //
 //	message           msg; an object there is read like an event
-//	status            level, by name
+//	status            level: a name, or a number of syslog from 0 to 7; others are none
 //	ddtags            attrs.ddtags, an object: "env:prod,team:a" is {"env":"prod","team":"a"}
 //
 // The query may name ddsource, ddtags, hostname and service for all events that do not.
@@ -26,6 +26,8 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/wire"
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // Protocol is that of /api/v2/logs.
@@ -147,7 +149,7 @@ func (d *decoder) event(value []byte) {
 				d.PutField(m.RawName(), m.RawValue())
 			}
 		case w.Is("status"):
-			d.PutSlot(normalize.Level, name, v)
+			d.status(name, v)
 		case w.Is(parameters[tags]) && wire.IsString(v):
 			d.tags(v)
 		default:
@@ -161,6 +163,23 @@ func (d *decoder) event(value []byte) {
 		}
 	}
 	d.end(bits)
+}
+
+// status sets the level.
+func (d *decoder) status(name, value []byte) {
+	text := value
+	if wire.IsString(value) {
+		text = d.Text(value)
+	}
+	level, known := levels.ParseSyslog(text)
+	switch number := len(text) > 0 && (jsonwalk.IsDigit(text[0]) || text[0] == '-'); {
+	case number && known && !d.Has(normalize.Level):
+		d.SetLevel(level)
+	case number: // of HTTP
+		d.PutAttr(name, value)
+	default:
+		d.PutSlot(normalize.Level, name, value)
+	}
 }
 
 // end ends an event. there has a bit for each parameter that it has itself.

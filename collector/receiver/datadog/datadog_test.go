@@ -26,6 +26,10 @@ func TestEvents(t *testing.T) {
 		{`{"message":"m","ddtags":"` + strings.Repeat("a:1,", 100) + `"}`, `"INFO","msg":"m","attrs":{"ddtags":"` + strings.Repeat("a:1,", 100) + `"}}`},
 		{`{"message":{"msg":"inner","trace_id":"t"},"status":"critical"}`, `"FATAL","msg":"inner","trace_id":"t"}`},
 		{`{"message":"m","status":"teapot","dd.trace_id":"7"}`, `"INFO","msg":"m","trace_id":"7","attrs":{"status":"teapot"}}`},
+		{`{"message":"m","status":3}`, `"ERROR","msg":"m"}`},
+		{`{"message":"m","status":"7"}`, `"DEBUG","msg":"m"}`},
+		{`{"message":"m","status":500}`, `"INFO","msg":"m","attrs":{"status":500}}`},
+		{`{"message":"m","level":"warn","status":200}`, `"WARN","msg":"m","attrs":{"status":200}}`},
 		{`{"message":"m","timestamp":1779972000000}`, `"INFO","msg":"m"}`},
 	} {
 		for _, body := range []string{tt.event, "[" + tt.event + "]", " [ {}, " + tt.event + " ] "} {

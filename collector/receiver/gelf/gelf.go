@@ -1,6 +1,6 @@
 // Package gelf takes messages in Graylog's Extended Log Format over UDP, TCP, TLS and HTTP.
 //
-//	short_message  msg
+//	short_message  msg; without one message, as in Graylog
 //	full_message   error.stack, if it is one; or attrs.full_message, unless it is equal to
 //	               short_message
 //	timestamp      time
@@ -106,6 +106,12 @@ func (d *decoder) members(object []byte) {
 		case "version":
 		case "short_message":
 			short = value
+			d.PutSlot(normalize.Message, name, value)
+		case "message":
+			if wire.Get(object, "short_message") != nil {
+				d.PutAttr(name, value)
+				continue
+			}
 			d.PutSlot(normalize.Message, name, value)
 		case "full_message":
 			if short == nil {

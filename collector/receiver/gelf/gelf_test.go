@@ -40,6 +40,8 @@ var messages = []struct{ name, message, want string }{
 		`{"time":"2013-11-21T17:11:02.307200000Z","level":"FATAL+1","msg":"A short message","attrs":{"host":"example.org","user_id":9001,"some_info":"foo","some_env_var":"bar","full_message":"Backtrace here\n\nmore"}}`},
 	{"nothing", `{}`, now + `"level":"INFO"}`},
 	{"no version, no host", `{"short_message":"a"}`, now + `"level":"INFO","msg":"a"}`},
+	{"message in place of short_message", `{"version":"1.1","message":"a"}`, now + `"level":"INFO","msg":"a"}`},
+	{"message beside short_message", `{"message":"b","short_message":"a"}`, now + `"level":"INFO","msg":"a","attrs":{"message":"b"}}`},
 	{"no short_message", `{"host":"h","level":3}`, now + `"level":"ERROR","attrs":{"host":"h"}}`},
 	{"equal messages", `{"full_message":"a b","short_message":"a b"}`, now + `"level":"INFO","msg":"a b"}`},
 	{"a time as a string", `{"short_message":"a","timestamp":"1779972000.123456789"}`, `{"time":"2026-05-28T12:40:00.123456789Z","level":"INFO","msg":"a"}`},

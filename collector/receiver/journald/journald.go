@@ -5,7 +5,7 @@
 //	PRIORITY               level, by syslog's severities
 //	SYSLOG_IDENTIFIER      service; without one _SYSTEMD_UNIT
 //	__REALTIME_TIMESTAMP   time
-//	_HOSTNAME              attrs.hostname
+//	_HOSTNAME              attrs.host
 //	_PID                   attrs.procid
 //	SYSLOG_FACILITY        attrs.facility, by name
 //	others                 attrs, under their names
@@ -215,7 +215,7 @@ var (
 	message    = []byte("MESSAGE")
 	service    = []byte("SYSLOG_IDENTIFIER")
 	timestamp  = []byte("__REALTIME_TIMESTAMP")
-	nameHost   = []byte("hostname")
+	nameHost   = []byte("host")
 	nameProcID = []byte("procid")
 )
 

@@ -45,7 +45,7 @@ MESSAGE=disk full: é
 
 `
 
-const line = `{"time":"2026-05-28T12:40:00.118000000Z","level":"ERROR","msg":"disk full: é","service":"sshd","attrs":{"_BOOT_ID":"b7","facility":"daemon","procid":"812","hostname":"web-1","_SYSTEMD_UNIT":"ssh.service"}}` + "\n"
+const line = `{"time":"2026-05-28T12:40:00.118000000Z","level":"ERROR","msg":"disk full: é","service":"sshd","attrs":{"_BOOT_ID":"b7","facility":"daemon","procid":"812","host":"web-1","_SYSTEMD_UNIT":"ssh.service"}}` + "\n"
 
 const stamp = `{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO",`
 
