@@ -98,7 +98,7 @@ type shape [32]struct {
 	key  key
 }
 
-// readMembers reads the members of an object, of which the first begins at body.text[i],
+// readMembers reads the members of an object, from the first one at body.text[i] on,
 // and the closing brace. It returns the end, or -1 at a syntax error.
 // At the top of an event the known keys fill their slots; everything else goes to
 // attrs. depth counts the objects and arrays that the members are in. After a fault
