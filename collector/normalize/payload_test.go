@@ -116,7 +116,7 @@ func TestPayload(t *testing.T) {
 	for _, text := range []string{
 		`{}`, ` { } `, `{"a":1}}`, `{"a":1} x`, `x {"a":1}`, `{"a":1}{"b":2}`, `{"a":1`, `{'a':1}`, `[{"a":1}]`, "{not}",
 		`level=error`, `level=error x`, `level=error msg="x`, `level=error msg="x"y`, `level=error msg=x"y"`, `a=1 b=2`, `at=info method=GET path=/ service=18ms`,
-		`type=SYSCALL msg=audit(1364481363.243:24287): arch=c000003e`, `level=loud msg=x`, `x level=error msg=y`, `level=error msg="\q"`, `level=error msg="\xff"`, `level=error msg="\x8`,
+		`type=SYSCALL msg=audit(24287): arch=c000003e`, `level=loud msg=x`, `x level=error msg=y`, `level=error msg="\q"`, `level=error msg="\xff"`, `level=error msg="\x8`,
 		`level=error, msg=x`, `"level"=error msg=x`, `=error msg=x`, `9=error msg=x`, `a==b`, `x = 1`,
 	} {
 		lines = append(lines, struct{ in, want string }{`{"msg":` + inQuotes(text) + `}`, now + `"level":"INFO","msg":` + inQuotes(text) + `}`})

@@ -53,13 +53,16 @@ func (p *parser) access() bool {
 // request reads the request in quotes that begins here, and takes the level from the
 // status after it: from 500 ERROR, from 400 WARN, below INFO.
 func (p *parser) request() {
-	_, end := quoted(p.line, p.at)
-	status, _ := number(p.line, end)
-	if len(status) != 3 || status[0] < '1' || status[0] > '5' {
-		return
+	if text, end := quoted(p.line, p.at); (p.form == times.Access || bytes.Contains(text, []byte(" HTTP/"))) && p.status(end) {
+		p.Request = p.at
 	}
-	p.Request = p.at
-	p.setLevel([...]slog.Level{slog.LevelInfo, slog.LevelInfo, slog.LevelInfo, slog.LevelWarn, slog.LevelError}[status[0]-'1'])
+}
+
+// status takes the level from the status at an offset.
+func (p *parser) status(at int) bool {
+	status, _ := number(p.line, at)
+	return len(status) == 3 && status[0] >= '1' && status[0] <= '5' &&
+		p.setLevel([...]slog.Level{slog.LevelInfo, slog.LevelInfo, slog.LevelInfo, slog.LevelWarn, slog.LevelError}[status[0]-'1'])
 }
 
 // quoted returns what is between the quote at an offset and the next, and the offset

@@ -3,42 +3,167 @@ package textlog
 import (
 	"bytes"
 	"log/slog"
+	"math/bits"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
 	"github.com/rollway/rollway/internal/levels"
 	"github.com/rollway/rollway/internal/times"
 )
 
-// special reads the forms that begin with neither a time nor a word:
+// known are forms of lines that do not begin with a time. In them is
 //
-//	E0528 12:40:00.123456 7 main.go:3] …   klog, glog
-//	[E 260528 12:40:00 web:7] …            Tornado, Jupyter
-//	E, [2026-05-28T12:40:00.123 #7] …      Ruby's Logger
+//	%t %l %c   a time, a level, a letter for one
+//	%u %e      seconds since 1970 with a fraction; those and other units
+//	%n %w %s   digits, a word, a status of HTTP
+//	%h         the rest of a head, which has a level
+//
+// A blank is any number of them, with what colours a terminal.
+var known = [...]string{
+	"%c%t %n %w:%n",           // klog, glog
+	"%c, [%t",                 // Ruby's Logger
+	"A, [%t",                  // the same without a level
+	"[%c %t",                  // Tornado, Jupyter
+	"%l[%n]",                  // logrus
+	"%l |",                    // ActiveMQ
+	"%l | %t",                 // likewise
+	"%l | %w | %t",            // Java Service Wrapper
+	"%l | %w %n | %t",         // its virtual machine
+	"npm %l ",                 // npm
+	"=%w REPORT==== %t",       // Erlang
+	"=%l REPORT==== %t",       // the same with a level
+	"[GIN-debug] %l",          // Gin
+	"[GIN] %t | %s",           // its requests
+	"[Nest] %n - %t %l",       // Nest
+	"[%n] %t %h",              // NATS
+	"[%w] %l %t",              // Cassandra's tools
+	"[%w] %l %w - ",           // SLF4J's SimpleLogger
+	"[%e] ",                   // Nagios
+	"[%e] %l",                 // pino
+	"%u ",                     // Squid, Zeek
+	"%e %l",                   // zap
+	"%e [%w] %l",              // Log4j's milliseconds
+	"%n:%t ",                  // Zabbix
+	"type=%w msg=audit(%u:%n", // auditd
+}
+
+// knownBy has the set of those forms that may begin with a byte, and whose second byte may be
+// one.
+var knownBy [2][256]uint32
+
+func init() {
+	for i, form := range known {
+		for c := range 256 {
+			first, second := mayBegin(form, byte(c))
+			if first {
+				knownBy[0][c] |= 1 << i
+			}
+			if second {
+				knownBy[1][c] |= 1 << i
+			}
+		}
+	}
+}
+
+// mayBegin reports whether the first and the second byte of a form may be c.
+func mayBegin(form string, c byte) (first, second bool) {
+	if form[0] != '%' {
+		second, _ = mayBegin(form[1:]+" ", c)
+		return c == form[0], second
+	}
+	switch form[1] {
+	case 'l':
+		return isUpper(c), isUpper(c)
+	case 'c':
+		second, _ = mayBegin(form[2:]+" ", c)
+		return isUpper(c), second
+	case 'w':
+		return true, true
+	}
+	digit := jsonwalk.IsDigit(c)
+	return digit, digit || form[1] == 'n' && c == ':' || form[1] == 'e' && c == '.'
+}
+
+// known reads the last of those forms that the line begins with.
+func (p *parser) known(start int) bool {
+	best := Head{}
+	for set := knownBy[0][p.peek(0)] & knownBy[1][p.peek(1)]; set != 0; set &= set - 1 {
+		if p.again(start) && p.matches(known[bits.TrailingZeros32(set)]) {
+			best = p.Head
+		}
+	}
+	p.Head = best
+	return best.HasTime || best.HasLevel
+}
+
+// matches reports whether the line begins with a form.
+func (p *parser) matches(form string) bool {
+	for i := 0; i < len(form); i++ {
+		at, ok := p.at, p.at < len(p.b)
+		switch {
+		case !ok:
+		case form[i] == ' ':
+			p.at = skipBlanks(p.b, at)
+		case form[i] != '%':
+			p.at++
+			ok = p.b[at] == form[i]
+		default:
+			i++
+			ok = p.part(form[i])
+		}
+		if !ok || p.at == at {
+			return false
+		}
+	}
+	return true
+}
+
+// part reads what a letter of a form says.
+func (p *parser) part(letter byte) bool {
+	at := p.at
+	switch letter {
+	case 't':
+		return p.clock() && p.form != times.Dotted
+	case 'l':
+		return closing[p.peek(0)] != 0 && p.group() && p.HasLevel || p.level()
+	case 'c':
+		p.at++
+		return p.setLetter(p.b[at])
+	case 's':
+		p.at += len("200")
+		return p.status(at)
+	case 'h':
+		p.tail()
+		return p.HasLevel
+	}
+	for c := p.peek(0); jsonwalk.IsDigit(c) || c > ' ' && c != ':' && c != ']' && (letter == 'w' || letter != 'n' && (c == '.' || c == 'e' || c == '+')); c = p.peek(0) {
+		p.at++
+	}
+	return letter == 'n' || letter == 'w' || p.since1970(p.b[at:p.at], letter == 'u' || at == skipBlanks(p.b, 0))
+}
+
+// since1970 reads a number of seconds or smaller units that is from 2001 and not of the
+// future, and, if it has to have more than ten digits, may not be something else.
+func (p *parser) since1970(text []byte, long bool) bool {
+	const digits = len("1779972000")
+	if len(text) < len("1.77e+09") || long && len(text) <= digits {
+		return false
+	}
+	sec, nsec, ok := times.Unix(text)
+	return ok && sec >= 1e9 && sec <= p.received.Unix()+86400 && p.setTime(sec, nsec)
+}
+
+// special reads other such forms:
+//
 //	7:M 28 May 2026 12:40:00.123 # …       Redis
 //	D/Tag( 1234): …                        logcat in brief
-//	[1779972000] …                         Nagios
-//	1779972000.123 …                       Squid, Zeek
 //	fail: Shop.Cart[7]                     .NET, with its message in the next line
 func (p *parser) special() bool {
-	c, second := p.peek(0), p.peek(1)
-	switch {
-	case isUpper(c) && jsonwalk.IsDigit(second):
-		p.at++
-		return p.clock() && p.isPlace() && p.setLetter(c)
-	case isUpper(c) && second == '/':
+	switch c := p.peek(0); {
+	case isUpper(c) && p.peek(1) == '/':
 		return p.letter()
-	case isUpper(c) && second == ',' && p.peek(2) == ' ' && p.peek(3) == '[':
-		p.at += 3
-		return p.clock() && p.setLetter(c)
-	case c == '[' && isUpper(second) && p.peek(2) == ' ':
-		p.at += 3
-		return p.clock() && p.form != times.Dotted && p.setLetter(second)
-	case c == '[' && jsonwalk.IsDigit(second):
-		p.at++
-		return p.unix(']')
 	case jsonwalk.IsDigit(c):
-		return p.unix(' ') || p.redis()
-	case p.peek(4) == ':' && p.peek(5) == ' ':
+		return p.redis()
+	case p.peek(4) == ':' && p.peek(5) == ' ' || p.peek(4) == '\x1b':
 		return p.dotNet()
 	}
 	return false
@@ -46,22 +171,19 @@ func (p *parser) special() bool {
 
 // dotNet reads a level of four letters, and a category with the number of an event.
 func (p *parser) dotNet() bool {
-	word, rest, _ := bytes.Cut(p.b[p.at:], []byte(": "))
+	word := p.b[p.at:min(p.at+4, len(p.b))]
+	rest, colon := bytes.CutPrefix(p.b[skipColours(p.b, p.at+len(word)):], []byte(": "))
 	category, _, _ := bytes.Cut(rest, []byte("\n"))
+	if p.HasTime { // with its message in the same line
+		category, _, _ = bytes.Cut(category, blank)
+	}
 	name, id, _ := bytes.Cut(bytes.TrimRight(category, "\r"), []byte("["))
 	switch string(word) {
 	case "trce", "dbug", "info", "warn", "fail", "crit":
 		level, _ := levels.ParseNamed(word)
-		return len(name) > 0 && bytes.IndexByte(name, ' ') < 0 && len(id) > 1 && len(bytes.Trim(id, "0123456789")) == 1 && id[len(id)-1] == ']' && p.setLevel(level)
+		return colon && len(name) > 0 && bytes.IndexByte(name, ' ') < 0 && len(id) > 1 && len(bytes.Trim(id, "0123456789")) == 1 && id[len(id)-1] == ']' && p.setLevel(level)
 	}
 	return false
-}
-
-// isPlace reports whether a thread and a place in the source follow, and then a bracket.
-func (p *parser) isPlace() bool {
-	head, _, found := bytes.Cut(p.b[p.at:], []byte("]"))
-	_, place, two := bytes.Cut(bytes.TrimLeft(head, " "), blank)
-	return found && two && bytes.IndexByte(place, ':') > 0 && jsonwalk.IsDigit(place[len(place)-1])
 }
 
 // redis reads a process, a role, a time and a sign for the level.
@@ -74,21 +196,6 @@ func (p *parser) redis() bool {
 	}
 	i := bytes.IndexByte([]byte(".-*#"), p.peek(1))
 	return i >= 0 && p.setLevel([...]slog.Level{slog.LevelDebug, slog.LevelDebug, slog.LevelInfo + 2, slog.LevelWarn}[i])
-}
-
-// unix reads seconds since 1970 before an end: ten digits, and a fraction unless they are
-// in brackets.
-func (p *parser) unix(end byte) bool {
-	const digits = len("1779972000")
-	n := digits
-	if p.peek(n) == '.' {
-		for n++; n < digits+8 && jsonwalk.IsDigit(p.peek(n)); n++ {
-		}
-	}
-	if c := p.peek(n); c != end && (c != '\t' || end != ' ') || n == digits && end == ' ' {
-		return false
-	}
-	return p.seconds(p.b[p.at : p.at+n])
 }
 
 // seconds takes seconds since 1970 in ten digits and perhaps a fraction.

@@ -3,6 +3,7 @@ package textlog
 import (
 	"bytes"
 	"log/slog"
+	"strings"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
 	"github.com/rollway/rollway/internal/levels"
@@ -31,10 +32,12 @@ func (p *parser) token() bool {
 	switch c := p.peek(0); {
 	case closing[c] != 0:
 		return p.group()
-	case c == '"' && p.form == times.Access:
+	case c == '-' && p.numbers+p.names == 0 && p.at > 13 && bytes.HasPrefix(p.b[p.at-13:], []byte("7f")) && bytes.HasPrefix(p.b[p.at:], []byte("-1 ")): // Ceph, after a thread
+		return p.setLevel(slog.LevelError)
+	case c == '"' && (p.form == times.Access || p.form == times.Plain && p.at > 2 && p.byte(p.at-2) == ']'): // Envoy's
 		p.request()
-	case isLetter(c) || c == '_':
-		return p.letter() || p.level() || p.word()
+	case isLetter(c) || c == '_' || c == '@':
+		return p.letter() || p.level() || p.peek(4) == ':' && p.HasTime && p.dotNet() || p.word()
 	case jsonwalk.IsDigit(c) || c == '#':
 		if p.names+p.numbers == 0 && times.IsCalendar(p.b[p.at:]) { // a container's, and then the program's
 			if h := times.ParseHead(p.b[p.at:], p.received, p.zone); h.Len > 0 {
@@ -56,17 +59,29 @@ func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 // skipBlanks passes over blanks, tabs and what colours a terminal.
 func skipBlanks(b []byte, at int) int {
-	for ; at < len(b) && (b[at] == ' ' || b[at] == '\t' || b[at] == '\x1b'); at++ {
-		if b[at] == '\x1b' {
-			end := at + 1
-			for end < len(b) && (b[end] == '[' || b[end] == ';' || jsonwalk.IsDigit(b[end])) {
-				end++
-			}
-			if end == len(b) || !isLetter(b[end]) {
-				return at
-			}
+	for at < len(b) && (b[at] == ' ' || b[at] == '\t' || b[at] == '\x1b') {
+		if b[at] != '\x1b' {
+			at++
+		} else if end := skipColours(b, at); end > at {
 			at = end
+		} else {
+			break
 		}
+	}
+	return at
+}
+
+// skipColours passes over what colours a terminal.
+func skipColours(b []byte, at int) int {
+	for at < len(b) && b[at] == '\x1b' {
+		end := at + 1
+		for end < len(b) && (b[end] == '[' || b[end] == ';' || jsonwalk.IsDigit(b[end])) {
+			end++
+		}
+		if end == len(b) || !isLetter(b[end]) {
+			break
+		}
+		at = end + 1
 	}
 	return at
 }
@@ -78,7 +93,7 @@ func (p *parser) separators() {
 		switch c := p.peek(0); {
 		case c != 0 && c == p.close:
 			p.close = 0
-		case c == '|' || c == ',' || c == ':' || c == ';':
+		case c == '|' || c == ',' || c == ':' || c == ';', c == '*' && isUpper(p.peek(1)): // *ERROR* of Sling
 		case c == '-' && (p.peek(1) == ' ' || p.peek(1) == '-'), c == '@' && closing[p.peek(1)] != 0:
 		default:
 			return
@@ -94,6 +109,9 @@ func (p *parser) group() bool {
 		if end == len(p.b) || end > p.at+maxGroup || p.b[end] == '\n' {
 			return false
 		}
+		if p.b[end] == '\x1b' {
+			end = skipColours(p.b[:len(p.b)-1], end)
+		}
 		if c := p.b[end]; c == open {
 			depth++
 		} else if c == closing[open] {
@@ -102,10 +120,11 @@ func (p *parser) group() bool {
 			}
 		}
 	}
-	inner := bytes.TrimRight(p.b[min(skipBlanks(p.b, p.at+1), end):end], " ")
+	inner := p.b[min(skipBlanks(p.b, p.at+1), end):end]
 	if i := bytes.IndexByte(inner, '\x1b'); i > 0 {
 		inner = inner[:i]
 	}
+	inner = bytes.TrimRight(inner, " ")
 	p.at = end + 1
 	return p.levelIn(inner) || len(inner) == 0 || inner[0] != '"' && inner[0] != '{'
 }
@@ -116,7 +135,7 @@ func (p *parser) levelIn(inner []byte) bool {
 		return p.setLetter(inner[0])
 	}
 	level, use := levels.ParseWord(inner)
-	p.sure = use == levels.Word
+	p.sure = use == levels.Word || use == levels.SetOff && isUpper(inner[0])
 	if use >= levels.SetOff || use == levels.Capital && isUpper(inner[1]) {
 		return p.setLevel(level)
 	}
@@ -144,13 +163,26 @@ func (p *parser) setLetter(c byte) bool {
 
 // letter reads a level of one letter where a form has one: after the numbers of a process
 // and a thread or before a tag (logcat), before a bar (etcd), with ! (Telegraf), before a
-// component and a context (MongoDB).
+// component and a context (MongoDB), between brackets (GlusterFS), or between blanks, two
+// before it and three after it (WebSphere).
 func (p *parser) letter() bool {
 	rest := p.b[p.at+1:]
 	is := false
 	switch p.peek(1) {
 	case ' ':
-		is = p.numbers >= 2 || p.peek(2) == '|' || isComponent(rest[1:])
+		is = p.numbers >= 2 && bytes.IndexByte(rest, ':') > 0 || isComponent(rest[1:])
+		switch p.peek(2) {
+		case '|':
+			if is = true; p.peek(0) == 'N' {
+				return p.setLevel(slog.LevelInfo + 2)
+			}
+		case '[':
+			is = p.at > 2 && string(p.b[p.at-2:p.at]) == "] "
+		case ' ':
+			is = is || p.peek(3) == ' ' && p.at > 2 && string(p.b[p.at-2:p.at]) == "  "
+		}
+	case '1', '2', '3', '4', '5': // of MongoDB's D
+		is = p.peek(0) == 'D' && p.peek(2) == ' ' && isComponent(rest[2:])
 	case '!':
 		is = p.peek(2) == ' '
 	case '/':
@@ -161,16 +193,22 @@ func (p *parser) letter() bool {
 
 // isComponent reports whether b begins with MongoDB's component and context.
 func isComponent(b []byte) bool {
+	b = bytes.TrimLeft(b, " ")
 	rest := bytes.TrimLeft(b, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-")
 	context := bytes.TrimLeft(rest, " ")
 	return len(rest) < len(b) && len(context) > 0 && context[0] == '['
 }
 
-// isTag reports whether b begins with logcat's tag and process, as in "Tag( 1234):".
+// isTag reports whether b begins with logcat's tag and process, as in "Tag( 1234):", or with
+// a longer tag alone.
 func isTag(b []byte) bool {
 	tag, rest, _ := bytes.Cut(b, []byte("("))
 	id, _, closed := bytes.Cut(rest, []byte("):"))
-	return closed && len(tag) <= 64 && len(bytes.Trim(id, " 0123456789")) == 0
+	if closed && len(tag) <= 64 && len(bytes.Trim(id, " 0123456789")) == 0 {
+		return true
+	}
+	tag, _, closed = bytes.Cut(b, []byte(": "))
+	return closed && len(tag) > 2 && len(tag) <= 64 && isUpper(tag[0]) && isLetter(tag[1]) && bytes.IndexByte(tag, ' ') < 0
 }
 
 // isCapital reports whether there are two capitals here.
@@ -191,13 +229,14 @@ func (p *parser) level() bool {
 		return false
 	}
 	capital := p.isCapital() && isUpper(word[len(word)-2])
-	if c := p.byte(end); capital && (c == '+' || c == '-') && jsonwalk.IsDigit(p.byte(end+1)) { // as in WARN+1
+	if c := p.byte(end); capital && (c == '+' || c == '-' && level < slog.LevelInfo) && jsonwalk.IsDigit(p.byte(end+1)) { // as in WARN+1
 		var ok bool
 		end += 2
 		if level, ok = levels.Parse(p.b[p.at:end]); !ok {
 			return false
 		}
 	}
+	end = skipColours(p.b, end)
 	if !p.counts(end, capital, !isUpper(word[0]), use) {
 		return false
 	}
@@ -212,11 +251,12 @@ func (p *parser) counts(end int, capital, small bool, use levels.Use) bool {
 	setOff := p.setOff(end) || c != 0 && c == p.close
 	switch {
 	case c == ':':
-		return capital || small && use == levels.Word && p.names == 0 && (after == ' ' || after == 0)
+		return capital || p.form == times.Plain && p.numbers+p.names == 0 && p.at > 2 && string(p.b[p.at-3:p.at]) == " : " || // FreeRADIUS
+			small && use == levels.Word && p.names == 0 && (after == ' ' || after == 0)
 	case c == '/': // of Celery, within brackets, and Icinga
 		return capital && p.close != 0 || small && p.names == 0 && isUpper(after)
 	case capital && use == levels.Word:
-		return setOff || closing[c] != 0 || c == 0 || c == ' ' || c == '\n' || c == '\x1b' || c == ',' || c == '>'
+		return setOff || closing[c] != 0 || c == 0 || c == ' ' || c == '\n' || c == ',' || c == '>' || c == '*' || p.byte(end-1) == 'm' && use == levels.Word
 	case capital:
 		return setOff || closing[c] != 0 || c == ' ' && closing[after] != 0
 	}
@@ -234,7 +274,7 @@ func isProcess(b []byte) bool {
 // setOff reports whether a word that ends at an offset is set off from what follows it.
 func (p *parser) setOff(end int) bool {
 	c, after := p.byte(end), p.byte(end+1)
-	return c == '|' || c == '\t' || c == ' ' && (after == ' ' || after == '|' || after == '-' && p.byte(end+2) == ' ')
+	return c == '|' || c == '\t' || c == ';' || c == ' ' && (after == ' ' || after == '|' || (after == '-' || after == ':') && p.byte(end+2) == ' ')
 }
 
 // word passes over a word or a number that is no level, if it can be in a head.
@@ -255,10 +295,8 @@ func (p *parser) word() bool {
 		return p.php()
 	case string(token) == "stdout" || string(token) == "stderr":
 		return p.cri(end)
+	case token[len(token)-1] == ':' && p.channel(token[:len(token)-1]):
 	case token[len(token)-1] == ':' && !digit:
-		if p.channel(token[:len(token)-1]) {
-			return true
-		}
 		if p.form == times.Named && end < len(p.b) { // category: level: of BIND
 			p.at = end + 1
 			return p.level()
@@ -267,22 +305,61 @@ func (p *parser) word() bool {
 		if c := token[max(0, len(token)-2)]; bytes.IndexByte(token, '.') <= 0 || c != ']' && !jsonwalk.IsDigit(c) {
 			return false
 		}
-	case isName(token), string(token) == "root", string(token) == "main": // the logger of Python, the thread of Java
+	case p.assigned(token):
+	case isName(token), string(token) == "root", string(token) == "main", string(token) == "pid": // the logger of Python, the thread of Java
 		if !digit {
 			p.names++
 		}
 	default:
 		p.names++
 		p.at = end
+		if p.byte(end) == ' ' && p.byte(end+1) == '[' && isUpper(p.byte(end+2)) && isUpper(p.byte(end+3)) { // cluster [ERR] of Ceph
+			p.at++
+			return p.group() && p.HasLevel
+		}
 		return p.setOff(end)
 	}
 	p.at = end
 	return true
 }
 
-// channel reads Monolog's "channel.LEVEL".
+// facilities are those of syslog.
+const facilities = " kern user mail daemon auth authpriv syslog lpr news uucp cron ftp local0 local1 local2 local3 local4 local5 local6 local7 "
+
+// assigned reads a level as in level=error, and as in daemon.err of BusyBox and OpenWrt.
+func (p *parser) assigned(token []byte) bool {
+	i := bytes.IndexAny(token, "=.")
+	if i < 0 {
+		return false
+	}
+	level, use := levels.ParseWord(bytes.Trim(token[i+1:], `"`))
+	if use == levels.Never || token[i] == '.' && isUpper(token[i+1]) {
+		return false
+	}
+	switch name := string(token[:i]); name {
+	case "level", "lvl", "severity":
+		return token[i] == '=' && p.setLevel(level)
+	default:
+		return token[i] == '.' && strings.Contains(facilities, " "+name+" ") && p.setLevel(level)
+	}
+}
+
+// afterStamp reads a facility and a severity after the host, of BusyBox, or a level after a
+// program alone, of Dovecot's own files.
+func (p *parser) afterStamp() {
+	host, rest, _ := bytes.Cut(p.b[p.at:], blank)
+	token, _, _ := bytes.Cut(rest, blank)
+	if len(token) < 2 || p.assigned(token) || len(host) < 2 || host[len(host)-1] != ':' || host[len(host)-2] == ']' || token[len(token)-1] != ':' || !isUpper(token[0]) {
+		return
+	}
+	if level, use := levels.ParseWord(token[:len(token)-1]); use == levels.Word {
+		p.setLevel(level)
+	}
+}
+
+// channel reads Monolog's "channel.LEVEL", and what ends so in a prefix of PostgreSQL.
 func (p *parser) channel(token []byte) bool {
-	name := token[bytes.LastIndexByte(token, '.')+1:]
+	name := token[bytes.LastIndexAny(token, ".:")+1:]
 	level, use := levels.ParseWord(name)
 	return use > levels.Never && len(name) < len(token) && isUpper(name[0]) && isUpper(name[1]) && p.setLevel(level)
 }

@@ -12,9 +12,10 @@
 //     small ones before a colon;
 //   - as a letter where a form defines it: klog, logcat, MongoDB, etcd, Telegraf, Tornado.
 //
-// After the host of syslog nothing counts. Access logs have the level of their status.
+// After the host of syslog only daemon.err and the like count. Access logs have the level of their status.
 // Before the time may be a level, or a name that no prose has if a level follows the time.
-// Without a time only [ERROR], ERROR: and special.go's forms count.
+// Without a time only [ERROR], ERROR:, a level that is coloured by itself, and special.go's
+// forms count.
 //
 // What is in doubt is left out: a date that means several days, a zone with several
 // meanings, the time of day alone. Its line may still have a level.
@@ -48,6 +49,9 @@ const maxHead = 512
 func Parse(line []byte, received time.Time, zone *time.Location) (Head, bool) {
 	p := parser{line: line, b: line[:min(len(line), maxHead)], received: received, zone: zone}
 	p.at = skipBlanks(p.b, 0)
+	if bytes.HasPrefix(p.b[p.at:], []byte("####<")) { // WebLogic's
+		p.at += len("####")
+	}
 	start := p.at
 	if p.clock() {
 		if !p.afterTime() {
@@ -55,7 +59,7 @@ func Parse(line []byte, received time.Time, zone *time.Location) (Head, bool) {
 		}
 		return p.Head, p.HasTime || p.HasLevel
 	}
-	if p.access() || p.again(start) && p.special() || p.again(start) && p.levelFirst() || p.again(start) && p.prefixed() {
+	if p.access() || p.again(start) && p.known(start) || p.again(start) && p.special() || p.again(start) && p.levelFirst() || p.again(start) && p.prefixed() {
 		return p.Head, true
 	}
 	return Head{}, false
@@ -97,7 +101,7 @@ func (p *parser) clock() bool {
 	at, c := p.at, p.peek(0)
 	end := closing[c]
 	if end != 0 || c == '*' {
-		at++
+		at = skipColours(p.b, at+1)
 	}
 	h := times.ParseHead(p.b[at:], p.received, p.zone)
 	if h.Len == 0 {
@@ -126,8 +130,8 @@ func (p *parser) afterTime() bool {
 	case p.form == times.Stamp && p.close == 0: // what follows is a host, unless it is a level
 		if p.separators(); p.peek(0) == '[' {
 			p.group()
-		} else if p.isCapital() {
-			p.level()
+		} else if !p.isCapital() || !p.level() {
+			p.afterStamp()
 		}
 	case p.form == times.Dotted:
 		return p.proxifier()
@@ -172,9 +176,10 @@ func (p *parser) levelFirst() bool {
 	switch {
 	case closing[p.peek(0)] != 0:
 		p.group()
-	case p.isCapital():
-		if p.level() {
-			alone = p.peek(0) == ':'
+	case isLetter(p.peek(0)):
+		coloured := p.at > 0 && p.b[p.at-1] == 'm'
+		if (coloured || p.isCapital()) && p.level() {
+			alone = p.peek(0) == ':' || coloured && p.b[p.at-1] == 'm'
 		}
 	}
 	if !p.HasLevel {
@@ -197,13 +202,17 @@ func (p *parser) levelFirst() bool {
 // prefixed reads a name that no prose has, a time and a level.
 func (p *parser) prefixed() bool {
 	name, rest, found := bytes.Cut(p.b[p.at:], blank)
-	if !found || len(rest) == 0 || rest[0]-'0' > 9 {
+	if !found || len(rest) == 0 {
 		return false
 	}
 	if p.bgl(rest) {
 		return true
 	}
-	if p.at += len(name) + 1; !isName(name) || !times.IsCalendar(rest) || !p.clock() {
+	if !isName(name) {
+		return false
+	}
+	p.at += len(name)
+	if p.separators(); !jsonwalk.IsDigit(p.peek(0)) || !p.clock() || p.form != times.Plain {
 		return false
 	}
 	p.tail()
@@ -213,14 +222,16 @@ func (p *parser) prefixed() bool {
 var blank = []byte(" ")
 
 // inNames is what prose has only beside other words.
-var inNames = [256]bool{'.': true, '_': true, '-': true, '$': true, '/': true, '[': true, ']': true, ':': true, '#': true, '@': true, '=': true}
+var inNames = [256]bool{'.': true, '_': true, '-': true, '$': true, '/': true, '[': true, ']': true, ':': true, '#': true, '@': true, '=': true, '%': true}
 
 // isName reports whether a word is rather a name of something than prose.
 func isName(word []byte) bool {
 	special := false
-	for _, c := range word {
+	for i, c := range word {
 		switch {
 		case isLetter(c), c == ',':
+		case c == '/' && i > 0 && word[i-1] == '/': // of an address
+			return false
 		case jsonwalk.IsDigit(c), inNames[c]:
 			special = true
 		default:

@@ -111,7 +111,7 @@ func TestTable(t *testing.T) {
 			continue
 		}
 		rows++
-		example := strings.NewReplacer(`\t`, "\t", `\n`, "\n").Replace(strings.Trim(cells[1], "`"))
+		example := strings.NewReplacer(`\t`, "\t", `\n`, "\n", `\|`, "|").Replace(strings.Trim(cells[1], "`"))
 		h, _ := Parse([]byte(example), received, time.UTC)
 		if at, level := told(h); at+" "+level+" |\n" != cells[2] {
 			t.Errorf("%s: %s is %s %s, the table has %s", cells[0], example, at, level, cells[2])

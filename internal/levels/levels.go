@@ -159,7 +159,7 @@ func byName(name []byte) (slog.Level, bool) {
 	switch string(name) {
 	case "trace", "trc", "trce", "verbose", "verb", "vrb", "silly", "spam", "finest", "finer", "t", "v":
 		return Trace, true
-	case "debug", "dbg", "dbug", "debu", "fine", "d":
+	case "debug", "dbg", "dbug", "debu", "debg", "fine", "d":
 		return slog.LevelDebug, true
 	case "config", "http":
 		return slog.LevelDebug + 2, true
@@ -175,11 +175,11 @@ func byName(name []byte) (slog.Level, bool) {
 		return slog.LevelError + 1, true
 	case "panic", "pnc":
 		return Panic, true
-	case "fatal", "fatl", "ftl", "critical", "crit", "fault", "assert", "wtf", "f":
+	case "fatal", "fatl", "fata", "ftl", "critical", "crit", "fault", "assert", "wtf", "f":
 		return Fatal, true
 	case "alert":
 		return Fatal + 1, true
-	case "emergency", "emerg":
+	case "emergency", "emerg", "emer":
 		return Fatal + 2, true
 	}
 	return 0, false
@@ -213,7 +213,7 @@ func ParseWord(text []byte) (level slog.Level, use Use) {
 		known = false
 	case "fine", "finer", "finest", "config", "log", "success":
 		return level, Capital
-	case "verbose", "note", "failure", "fault", "alert", "emerg", "emergency", "panic", "pnc":
+	case "verbose", "note", "failure", "fault", "alert", "emerg", "emergency", "emer", "panic":
 		return level, SetOff
 	}
 	if !known {

@@ -48,25 +48,38 @@ const (
 //	T            T
 //	,            a comma or nothing
 //	f F          a fraction or nothing; a colon and milliseconds
-//	p            AM or PM or nothing
+//	p P          AM or PM or nothing; never nothing
+//	X            one or two digits of a date that means several days
 //	z Z          a zone or nothing; Z only before a colon
 var heads = [...]headLayout{
 	{layout: "YYYYMMDD hh:mm:ssfz", form: Plain},
 	{layout: "YYYYMMDDThhmmssfz", form: Plain},
 	{layout: "YYYYMMDD-H:N:SF", form: Plain},
+	{layout: "YYYYMMDD-hhmmss", form: Plain},
+	{layout: "YYYYMMDD:hhmmssf", form: Plain},
+	{layout: "YYYY-MM-DD H:mm:ssfpz", form: Plain},
+	{layout: "YYYY-MM-DD, hh:mm:ssfz", form: Plain},
+	{layout: "YYYY-MM-DD][hh:mm:ssf", form: Plain},
+	{layout: "YYYY/MM/DD - hh:mm:ssf", form: Plain},
 	{layout: "MM-DD hh:mm:ssf", form: Short},
+	{layout: "MM-DD|hh:mm:ssf", form: Short},
 	{layout: "MMDD hh:mm:ssf", form: Short},
 	{layout: "yyMMDD hhmmss", form: Short},
-	{layout: "yyMMDD H:N:S", form: Short},
+	{layout: "yyMMDD H:N:Sf", form: Short},
 	{layout: "yy/MM/DD hh:mm:ss", form: Slashed},
+	{layout: "xx/xx/xx hh:mm:ss", form: Doubt},
 	{layout: "MM.DD hh:mm:ss", form: Dotted},
 	{layout: "DD/b/YYYY:hh:mm:ssfz", form: Access},
 	{layout: "DD/b/YYYY hh:mm:ssfz", form: Access},
 	{layout: "DD-b-YYYY hh:mm:ssfz", form: Named},
+	{layout: "DD-b-YYYY::hh:mm:ssf", form: Plain},
 	{layout: "d b YYYY hh:mm:ssfz", form: Plain},
+	{layout: "d b hh:mm:ssf", form: Short},
 	{layout: "DDbYYYY hh:mm:ssf", form: Plain},
 	{layout: "hh:mm:ssfp", form: Doubt},
-	{layout: "xx/xx/YYYY, H:mm:ssfpz", form: Doubt},
+	{layout: "H:mmP", form: Doubt},
+	{layout: "X/X/YYYY, H:mm:ssfpz", form: Doubt},
+	{layout: "X/X/yy H:mm:ssfpz", form: Doubt},
 	{layout: "xx.xx.YYYY, H:mm:ssfz", form: Doubt},
 	{layout: "xx-xx-YYYY H:mm:ssfpz", form: Doubt},
 	{layout: "w b d hh:mm:ssfz YYYY", form: Plain},
@@ -90,6 +103,9 @@ type headLayout struct {
 
 	// The third byte of its times and the two after it are these, or up to span more.
 	from, span [3]byte
+
+	// What follows the first part, if that has one or two digits: 0: it has not.
+	after byte
 }
 
 const headParts = "YMDhmsx"
@@ -104,6 +120,9 @@ func init() {
 	partOf['y'] = 0
 	for i := range heads {
 		l := &heads[i]
+		if l.layout[0] == 'X' || l.layout[0] == 'H' || l.layout[0] == 'd' {
+			l.after = l.layout[1]
+		}
 		for k := range l.from {
 			op := l.layout[2+k]
 			switch fixed := strings.Trim(l.layout[:2+k], "yYMDhmsx-/.: ") == ""; {
@@ -147,6 +166,9 @@ func ParseHead(b []byte, received time.Time, zone *time.Location) Head {
 		if b[2]-l.from[0] > l.span[0] || b[3]-l.from[1] > l.span[1] || b[4]-l.from[2] > l.span[2] {
 			continue // as most do
 		}
+		if l.after != 0 && b[1] != l.after && b[2] != l.after {
+			continue
+		}
 		s := headScan{scanner: scanner{b}}
 		if h := (Head{Form: l.form}); s.read(l.layout) && s.resolve(&h, len(b), received, zone) {
 			return h
@@ -170,12 +192,12 @@ type headScan struct {
 // calendar reads what ISO 8601 has and its relatives.
 func (s *headScan) calendar() bool {
 	b := s.rest
-	if len(b) < secondLen || b[13] != ':' || b[16] != ':' || b[10] != ' ' && b[10] != 'T' || b[4] != b[7] || b[4] != '-' && b[4] != '/' && b[4] != '.' {
+	if len(b) < secondLen || b[13] != ':' || b[16] != ':' || b[10] != ' ' && b[10] != 'T' && b[10] != '_' && b[10] != '-' || b[4] != b[7] || b[4] != '-' && b[4] != '/' && b[4] != '.' {
 		return false
 	}
 	s.parts = [...]int{digits(b)*100 + digits(b[2:]), digits(b[5:]), digits(b[8:]), digits(b[11:]), digits(b[14:]), digits(b[17:]), 0}
 	s.digits, s.rest = 4, b[secondLen:]
-	return s.piece('f') && s.piece('z')
+	return s.piece('f') && s.piece('p') && s.piece('z')
 }
 
 // read reads what the layout says.
@@ -183,7 +205,7 @@ func (s *headScan) read(layout string) bool {
 	for k := range len(layout) {
 		op := layout[k]
 		part := partOf[op]
-		if part < 0 && op >= 'A' {
+		if part < 0 && op|0x20 >= 'a' && op|0x20 <= 'z' {
 			if !s.piece(op) {
 				return false
 			}
@@ -209,7 +231,13 @@ func (s *headScan) piece(op byte) (ok bool) {
 	case 'T':
 		return s.skip('T')
 	case 'b':
-		s.parts[1] = monthOf(s.three())
+		name := [3]byte{}
+		for i, c := range s.three() {
+			if name[i] = c; i > 0 {
+				name[i] |= 0x20 // as Oracle writes MAY
+			}
+		}
+		s.parts[1] = monthOf(name[:])
 		return s.parts[1] > 0
 	case 'w':
 		return isDay(s.three())
@@ -218,9 +246,16 @@ func (s *headScan) piece(op byte) (ok bool) {
 		s.skip(' ')
 		s.parts[2+strings.IndexByte("dHNS", op)], n = s.number(2)
 		return n > 0
+	case 'X':
+		part, n := s.number(2)
+		s.parts[6] = s.parts[6]*100 + part
+		return n > 0
 	case 'f':
 		if len(s.rest) < 2 || s.rest[1]-'0' > 9 {
 			return true
+		}
+		if s.rest[0] == ':' && len(s.rest) >= len(":123") && s.rest[3]-'0' <= 9 && (len(s.rest) == len(":123") || s.rest[4]-'0' > 9) {
+			return s.piece('F')
 		}
 		s.nsec, ok = s.fraction()
 		return ok
@@ -232,6 +267,9 @@ func (s *headScan) piece(op byte) (ok bool) {
 		return ok && n > 0
 	case 'p':
 		s.half()
+	case 'P':
+		s.half()
+		return s.noon != 0
 	case 'z', 'Z':
 		before := s.rest
 		if s.readZone(); op == 'Z' && (len(s.rest) == 0 || s.rest[0] != ':') {
@@ -250,8 +288,11 @@ func (s *scanner) three() (b []byte) {
 
 // half reads a blank, which may be a narrow one, and AM or PM.
 func (s *headScan) half() {
+	if len(s.rest) < 2 || s.rest[1] > 'P' && s.rest[1] < 0x80 {
+		return
+	}
 	rest := bytes.TrimPrefix(bytes.TrimPrefix(s.rest, []byte(" ")), []byte("\u202f"))
-	if len(rest) > 1 && len(rest) < len(s.rest) && (rest[0] == 'A' || rest[0] == 'P') && rest[1] == 'M' {
+	if len(rest) > 1 && (rest[0] == 'A' || rest[0] == 'P') && rest[1] == 'M' && (len(rest) == 2 || bytes.IndexByte(ends, rest[2]) >= 0) {
 		s.noon, s.rest = rest[0], rest[2:]
 	}
 }
@@ -263,10 +304,11 @@ var ends = []byte(" \t\r\n\x1b])>}|,:;\"[")
 func (s *headScan) resolve(h *Head, size int, received time.Time, zone *time.Location) (ok bool) {
 	p := &s.parts
 	c := civil{p[0], p[1], p[2], p[3], p[4], p[5]}
-	if s.noon != 0 {
-		if c.hour < 1 || c.hour > 12 {
-			return false
-		}
+	switch h24 := c.hour > 12 && s.noon == 'P' || c.hour == 0 && s.noon == 'A'; {
+	case h24, s.noon == 0:
+	case c.hour < 1 || c.hour > 12:
+		return false
+	default:
 		if c.hour %= 12; s.noon == 'P' {
 			c.hour += 12
 		}
@@ -276,7 +318,15 @@ func (s *headScan) resolve(h *Head, size int, received time.Time, zone *time.Loc
 	}
 	h.Len = size - len(s.rest)
 	if h.Form == Doubt {
-		return true
+		switch c.month, c.day = p[6]/100, p[6]%100; {
+		case s.digits != 4:
+			return true
+		case c.month > 12:
+			c.month, c.day = c.day, c.month
+		case c.day <= 12 && c.day != c.month:
+			return true
+		}
+		h.Form = Plain // the day is sure, as only one of both can be a month
 	}
 	if s.zone == zoneOffset {
 		zone = time.UTC
