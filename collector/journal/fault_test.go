@@ -497,6 +497,50 @@ func TestDeletionFails(t *testing.T) {
 	})
 }
 
+// removing keeps what is left after the removal of each sealed segment.
+type removing struct {
+	*disktest.Mem
+	left []*disktest.Mem
+}
+
+func (r *removing) Remove(name string) error {
+	err := r.Mem.Remove(name)
+	if strings.HasSuffix(name, extSealed) {
+		r.left = append(r.left, r.KillClone())
+	}
+	return err
+}
+
+// A journal that was closed, and is killed while retention deletes as the next process starts,
+// misses nothing.
+func TestKilledWhileRetentionStarts(t *testing.T) {
+	d := &removing{Mem: memJournal(t, 3, 4, 1)}
+	j, err := Open("/j", Options{RetainBytes: 1, Disk: d})
+	testkit.OK(t, err)
+	for end := time.Now().Add(time.Minute); j.Stats().DeletedSegments < 3; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not deleted within a minute: %+v", j.Stats())
+		}
+	}
+	testkit.OK(t, j.Close())
+	if len(d.left) != 3 {
+		t.Fatalf("%d segments were removed", len(d.left))
+	}
+	for i, disk := range d.left {
+		if rep, err := audit(disk, "/j", AuditOptions{}); err != nil || len(rep.Damage(0)) > 0 {
+			t.Errorf("%d removed: the audit finds %v, %v", i+1, rep.Damage(0), err)
+		}
+		j, err := Open("/j", Options{RetainBytes: 1, Disk: disk})
+		testkit.OK(t, err)
+		for _, f := range j.Recovery().Findings {
+			if f.Kind != recordlog.Deleted || f.To != uint64(i+1)*8 {
+				t.Errorf("%d removed: %v", i+1, f)
+			}
+		}
+		testkit.OK(t, j.Close())
+	}
+}
+
 // While no fsync succeeds, the disk is not filled with segments.
 func TestFsyncNeverSucceeds(t *testing.T) {
 	mem := disktest.NewMem()

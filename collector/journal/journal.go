@@ -148,6 +148,7 @@ type Journal struct {
 	cursors  []*Cursor // open
 	manifest struct {
 		dirty   bool   // the file lists other segments than there are
+		open    bool   // this process has written the file, which says that the journal is open
 		refresh uint64 // the file is written again when next is here
 	}
 	moved    error // why the folder is not the one that was opened

@@ -121,6 +121,11 @@ func (j *Journal) waitingLocked() (n int, bytes int64) {
 // removeOldestLocked removes s, the oldest segment, if it may be removed. The caller holds
 // deleting. It releases mu meanwhile.
 func (j *Journal) removeOldestLocked(s *segment) bool {
+	if !j.manifest.open { // by one that says closed, the next start would miss s
+		j.mu.Unlock()
+		j.saveManifest(false) // what cannot be written, as on a full disk, does not stop retention
+		j.mu.Lock()
+	}
 	if !s.settled || j.holderLocked(s) != nil {
 		return false
 	}

@@ -188,12 +188,14 @@ func (j *Journal) saveManifest(closed bool) {
 	if err == nil {
 		err = recordlog.WriteFile(j.fs, filepath.Join(j.dir, manifestFile), m.append(nil))
 	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if err != nil {
-		j.mu.Lock()
 		j.manifest.dirty, j.manifest.refresh = true, j.next+manifestRetry
 		j.noteLocked(fmt.Errorf("write manifest: %w", err))
-		j.mu.Unlock()
+		return
 	}
+	j.manifest.open = !closed
 }
 
 // manifestRetry is how many records are appended, if no segment changes, before a manifest
