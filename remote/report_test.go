@@ -187,7 +187,7 @@ func TestSyncOfLinesOnDisk(t *testing.T) {
 		wantWaiting(t, "Sync", w.Sync(), (i+1)*10)
 		quickest = min(quickest, time.Since(began))
 	}
-	if quickest > 100*time.Millisecond {
+	if quickest > 10*time.Second { // one that waits for the peer takes a minute
 		t.Errorf("the quickest Sync took %v", quickest)
 	}
 	if s := balanced(t, w); s.Accepted != 50 || s.Pending != 50 || s.Spill.Lines != 50 || s.Written != 0 {

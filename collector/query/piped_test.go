@@ -216,12 +216,8 @@ func TestPipedCancelled(t *testing.T) {
 		}
 	}
 	cancel()
-	begin := time.Now()
 	if err := run.End(); err != context.Canceled || checks != 1 {
 		t.Errorf("%v after %d checks", err, checks)
-	}
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("took %v", took)
 	}
 }
 

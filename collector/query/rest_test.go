@@ -30,7 +30,7 @@ func TestSlowExpressionEnds(t *testing.T) {
 		for _, q := range []string{`long=~"` + slow + `"`, `| parse long ~"(?P<x>` + slow + `)" | stats count() by x`} {
 			begin := time.Now()
 			resp, body, err := ask(t, base, "q", q)
-			if took := time.Since(begin); took > 5*time.Second || resp.StatusCode == 200 && err == nil && resp.Trailer.Get("Rollway-Error") == "" {
+			if took := time.Since(begin); took > 20*time.Second || resp.StatusCode == 200 && err == nil && resp.Trailer.Get("Rollway-Error") == "" {
 				t.Errorf("packed %v: %.30s took %v: %d %.200s %v, %v", packed, q, took, resp.StatusCode, body, err, resp.Trailer)
 			}
 		}

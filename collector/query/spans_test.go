@@ -500,7 +500,7 @@ func twoWorkers(t *testing.T) (done, wait func()) {
 	return sync.OnceFunc(func() { close(ch) }), func() {
 		select {
 		case <-ch:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("a worker waits for another")
 		}
 	}
