@@ -139,7 +139,7 @@ func init() {
 
 // ParseHead reads the time that a line of text begins with: ISO 8601 or one of heads,
 // before a blank, a bracket, punctuation or the end. Without a zone it is in zone. Without
-// a year it is in the year that brings it nearest to received. A zone that is named by
+// a year it is in the one that brings it nearest to received, at most a week after it. A zone that is named by
 // letters with several meanings is in doubt, unless zone is so called then.
 func ParseHead(b []byte, received time.Time, zone *time.Location) Head {
 	if len(b) < len("15:04:05") {
@@ -360,13 +360,14 @@ func (c *civil) in(zone *time.Location) (sec int64, ok bool) {
 	return sec, ok
 }
 
-// nearest is in for the year that brings the time nearest to received.
+// nearest is in for the year that brings the time nearest to received, but at most a week
+// after it, as clocks may differ by days and no log is of the next month.
 func (c *civil) nearest(received time.Time, zone *time.Location) (sec int64, ok bool) {
 	const half = 182 * 86400 // of the shortest year
 	year, now, best := received.In(zone).Year(), received.Unix(), int64(0)
 	for _, c.year = range [...]int{year, year - 1, year + 1} {
 		t, valid := c.in(zone)
-		if away := max(t-now, now-t); valid && (!ok || away < best) {
+		if away := max(t-now, now-t); valid && t-now <= 7*86400 && (!ok || away < best) {
 			if sec, best, ok = t, away, true; away < half {
 				break
 			}

@@ -16,9 +16,9 @@
 // Logger arrives as it was logged.
 //
 // In the older format all but the priority may be missing. A timestamp "Mmm dd hh:mm:ss"
-// is in Protocol.Zone and in the year that brings it nearest to now. A tag is taken to be
-// one after a timestamp, and elsewhere only with a process id. What cannot be told apart
-// stays in msg, a message without priority whole.
+// is in Protocol.Zone and in the year that brings it nearest to now, at most a week after
+// it. A tag is taken to be one after a timestamp, and elsewhere only with a process id.
+// What cannot be told apart stays in msg, a message without priority whole.
 //
 // A datagram is a message. On a stream each frame is by octet counting if it
 // begins with a number, a space and '<' (and, once one did, without the '<'),
