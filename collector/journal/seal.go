@@ -138,14 +138,16 @@ func levelText(line []byte) []byte {
 		return nil
 	}
 	line = line[len(prefixOf):]
-	for i := range len(restOf) {
-		digit := restOf[i]-'0' <= 9 && line[i]-'0' <= 9
-		if line[i] != restOf[i] && !digit {
+	rest := [len(restOf)]byte(line)
+	const second, fraction, end = len(":"), len(":05"), len(":05.000000000")
+	if rest[0] != ':' || rest[second] > '5' || rest[fraction] != '.' || string(rest[end:]) != restOf[end:] {
+		return nil
+	}
+	rest[fraction] = '0'
+	for _, c := range rest[second:end] {
+		if c-'0' > 9 {
 			return nil
 		}
-	}
-	if line[len(":")] > '5' {
-		return nil
 	}
 	line = line[len(restOf):]
 	for i, c := range line[:min(len(line), 12)] {

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestBinary(t *testing.T) {
@@ -39,6 +40,17 @@ func TestBinary(t *testing.T) {
 	} {
 		if IsText([]byte(tt.text)) != tt.isText || IsBinary([]byte(tt.text)) != tt.isBinary {
 			t.Errorf("%s: text %v, binary %v", tt.name, !tt.isText, IsBinary([]byte(tt.text)))
+		}
+		for _, message := range []string{tt.text, tt.text + strings.Repeat(" ", long)} {
+			var dst Batch
+			b := New(Limits{}).Build(&dst, time.Unix(1, 0))
+			b.Begin()
+			b.Slot(Message)
+			b.String([]byte(message))
+			if b.End(); dst.RejectedFor(ReasonBinary) > 0 != tt.isBinary {
+				t.Errorf("%s, a message of %d bytes: binary %v", tt.name, len(message), !tt.isBinary)
+			}
+			b.Done()
 		}
 	}
 }

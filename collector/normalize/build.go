@@ -100,7 +100,7 @@ func (b *Builder) Begin() {
 	n.pace(b.dst)
 	n.ev = event{}
 	n.newEvent()
-	b.text = b.text[:0]
+	b.text, n.body.escapes = b.text[:0], false
 	b.place, b.level, b.merged, b.raw = nowhere, 0, false, nil
 	if b.dst.overflow || b.dst.Events()-n.body.first >= n.limits.MaxEvents {
 		n.ev.fault = tooManyEvents
@@ -143,7 +143,7 @@ func (b *Builder) Slot(s Slot) { b.aim(inSlot, s, len(b.text)) }
 // by which it goes to attrs if it has to.
 func (b *Builder) SlotNamed(s Slot, name []byte) {
 	start := len(b.text)
-	b.text = jsonline.AppendStringBytes(b.text, name)
+	b.quote(name)
 	b.aim(inSlot, s, start)
 }
 
@@ -166,7 +166,7 @@ func (b *Builder) field(name []byte, slot key) {
 		return
 	}
 	start := len(b.text)
-	b.text = jsonline.AppendStringBytes(b.text, name)
+	b.quote(name)
 	b.aim(byName, slot, start)
 }
 
@@ -189,7 +189,7 @@ func (b *Builder) Name(name []byte) {
 		panic("normalize: Builder: Name outside of an object")
 	default:
 		b.comma()
-		b.text = jsonline.AppendStringBytes(b.text, name)
+		b.quote(name)
 		b.text = append(b.text, ':')
 		b.first = true // no comma before the value
 	}
@@ -198,12 +198,27 @@ func (b *Builder) Name(name []byte) {
 // String is a value. A message that is binary data makes the event a rejected one.
 func (b *Builder) String(v []byte) {
 	b.before()
-	if b.slot == keyMsg && b.level == 0 && IsBinary(v) {
+	message := b.slot == keyMsg && b.level == 0
+	switch {
+	case len(v) < long:
+		if !b.quote(v) && message && IsBinary(v) {
+			b.fail(binary)
+		}
+	case message && IsBinary(v):
 		b.fail(binary)
-	} else if len(v) < long || b.n.ev.fault == ok && b.longer(escaped(v), b.n.limits.MaxEventBytes) {
-		b.text = jsonline.AppendStringBytes(b.text, v)
+	case b.n.ev.fault == ok && b.longer(escaped(v), b.n.limits.MaxEventBytes):
+		b.quote(v)
 	}
 	b.after()
+}
+
+// quote appends v as a JSON string, and reports whether it needs no escapes and is UTF-8.
+func (b *Builder) quote(v []byte) (same bool) {
+	start := len(b.text)
+	b.text = jsonline.AppendStringBytes(b.text, v)
+	same = len(b.text)-start == len(v)+len(`""`)
+	b.n.body.escapes = b.n.body.escapes || !same
+	return same
 }
 
 // long is how long a value is for which there is room in any case.
@@ -295,6 +310,7 @@ const spaced = 2
 // JSON is a value: raw is one valid JSON value in valid UTF-8.
 func (b *Builder) JSON(raw []byte) {
 	b.before()
+	b.n.body.escapes = true // raw may have some
 	if len(raw) >= long && !b.longer(len(raw), spaced*b.n.limits.MaxEventBytes) {
 		b.after()
 		return

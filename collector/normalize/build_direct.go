@@ -1,9 +1,6 @@
 package normalize
 
-import (
-	"github.com/rollway/rollway/internal/jsonline"
-	"github.com/rollway/rollway/internal/jsonwalk"
-)
+import "github.com/rollway/rollway/internal/jsonwalk"
 
 // begin begins a member of attrs. It is built there, instead of being copied there when
 // it is whole: until finish, text and the Normalizer's attrs have changed places. A
@@ -13,7 +10,7 @@ func (b *Builder) begin(name []byte) {
 	b.text, n.attrs = n.attrs, b.text
 	b.direct = true
 	start := len(b.text)
-	b.text = jsonline.AppendStringBytes(b.text, name)
+	b.quote(name)
 	if n.ev.fault == ok {
 		var suffix []byte
 		if suffix, n.ev.fault = n.uniqueSuffix(b.text[start:], name); len(suffix) > 0 {

@@ -376,7 +376,7 @@ func (b *Builder) opens(line []byte) bool {
 	} else {
 		b.text, is = textlog.AppendLogfmt(b.text, bytes.TrimRight(part, blanks))
 	}
-	n.body.text = b.text
+	n.body.text, n.body.escapes = b.text, true // part may have some
 	if is && n.readObject(start, len(b.text)) && (form == jsonForm || n.ev.isWhole()) {
 		return true
 	}

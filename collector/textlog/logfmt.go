@@ -47,7 +47,10 @@ var nameTime = []byte("ts")
 const maxName = 128
 
 // IsLogfmt reports whether a line may be logfmt: it begins with a name and an equals sign.
-func IsLogfmt(line []byte) bool { return logfmtName(line, 0) > 0 }
+func IsLogfmt(line []byte) bool {
+	end := bytes.IndexByte(line[:min(len(line), maxName)], '=')
+	return end > 0 && logfmtName(line[:end+1], 0) > 0
+}
 
 // logfmtName returns where the name at an offset ends, at an equals sign; or -1.
 func logfmtName(line []byte, at int) (end int) {

@@ -45,20 +45,19 @@ type field struct {
 type message struct {
 	name    string
 	fields  []field
-	survey  bool       // it is read again, which checks what is passed over
-	numbers [13]*field // of fields, by number
+	survey  bool // it is read again, which checks what is passed over
+	numbers [13]struct {
+		field *field // nil: there is none
+		typ   protowire.Type
+	} // of fields, by number
 }
 
 // byNumber returns the field of a number and a type, or nil.
 func (m *message) byNumber(num protowire.Number, typ protowire.Type) *field {
-	if int(num) >= len(m.numbers) {
+	if int(num) >= len(m.numbers) || m.numbers[num].typ != typ {
 		return nil
 	}
-	f := m.numbers[num]
-	if f == nil || wireTypes[f.kind] != typ {
-		return nil
-	}
-	return f
+	return m.numbers[num].field
 }
 
 // lookup returns the field of a name, in the protocol's lowerCamelCase
@@ -159,7 +158,8 @@ func init() {
 	for _, m := range []*message{&anyValueMsg, &keyValueMsg, &arrayValueMsg, &keyValueListMsg, &resourceMsg, &scopeMsg,
 		&logRecordMsg, &scopeHeadMsg, &scopeLogsMsg, &resourceLogsMsg, &requestMsg} {
 		for i := range m.fields {
-			m.numbers[m.fields[i].num] = &m.fields[i]
+			n := &m.numbers[m.fields[i].num]
+			n.field, n.typ = &m.fields[i], wireTypes[m.fields[i].kind]
 		}
 	}
 }

@@ -57,6 +57,9 @@ func (r *reader) any(msg part, use func(v anyValue) (end int, err error)) (end i
 
 // readAny reads an AnyValue in protocol buffers.
 func readAny(msg []byte) (v anyValue, err error) {
+	if text, rest := wire.Short(msg, byte(anyString)); text != nil && len(rest) == 0 { // as most are
+		return anyValue{anyString, value{part: part{bytes: text}}}, nil
+	}
 	w := wire.Over(msg)
 	for w.Next() {
 		if f := anyValueMsg.byNumber(w.Num, w.Type); f != nil {
