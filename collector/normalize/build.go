@@ -111,6 +111,10 @@ func (b *Builder) Begin() {
 // as, to be kept if it is rejected; it is forgotten at the next Begin.
 func (b *Builder) Raw(text []byte) { b.raw = text }
 
+// Mend returns what the event is read from, an object; or, valid until End, a copy in which
+// each byte that is not UTF-8 is U+FFFD.
+func (b *Builder) Mend(object []byte) []byte { return b.n.mend(object) }
+
 // SetTime sets the time of the event, seconds and nanoseconds since 1970.
 func (b *Builder) SetTime(sec int64, nsec int) { b.n.setTime(sec, nsec) }
 

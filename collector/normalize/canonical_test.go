@@ -178,7 +178,7 @@ func TestInputIsNotWritten(t *testing.T) {
 	}
 	c := new(Batch)
 	n.Body(c, before, received)
-	if !bytes.Equal(b.Lines, c.Lines) || b.Records != 2 {
+	if !bytes.Equal(b.Lines, c.Lines) || b.Records != 3 {
 		t.Errorf("got %s, then %s", b.Lines, c.Lines)
 	}
 }

@@ -21,6 +21,9 @@ const maxNested = 10_000
 func (n *Normalizer) readEvent(dst *Batch, i, above int) int {
 	text := n.body.text
 	if text[i] == '{' {
+		if n.body.dirty {
+			return n.readDirty(dst, i, above)
+		}
 		n.beginEvent(dst, i)
 		end := n.readMembers(i+1, topLevel, above+1)
 		if end >= 0 {
@@ -39,6 +42,48 @@ func (n *Normalizer) readEvent(dst *Batch, i, above int) int {
 	}
 	n.add(dst, notObject, i, detail, text[i:end])
 	return end
+}
+
+// readDirty is readEvent for an object in a body that is not UTF-8 somewhere.
+func (n *Normalizer) readDirty(dst *Batch, i, above int) int {
+	text := n.body.text
+	check := jsonwalk.Checker{MaxDepth: maxNested - above}
+	end := check.Value(text, i)
+	if end < 0 {
+		return -1
+	}
+	n.beginEvent(dst, 0)
+	if mended := n.mend(text[i:end]); n.ev.fault == ok {
+		n.body.text = mended
+		n.readMembers(1, topLevel, above+1)
+		if n.ev.fault == ok {
+			n.appendLine(dst)
+		}
+		n.body.text = text
+	}
+	n.ev.start, n.ev.faultAt = i, i
+	n.countEvent(dst, end)
+	return end
+}
+
+// mend returns an object, or a copy in which each byte that is not UTF-8 is U+FFFD, as in
+// text. The event is too large if there is no room for it.
+func (n *Normalizer) mend(object []byte) []byte {
+	switch {
+	case utf8.Valid(object):
+		return object
+	case len(object) > spaced*n.limits.MaxEventBytes || !n.roomFor(len("\uFFFD")*len(object)):
+		n.ev.fault = tooLarge
+		return object
+	}
+	n.work += uint(len(object))
+	n.mended = n.mended[:0]
+	for at := firstInvalid(object); at >= 0; at = firstInvalid(object) {
+		n.mended = append(append(n.mended, object[:at]...), "\uFFFD"...)
+		object = object[at+1:]
+	}
+	n.mended = append(n.mended, object...)
+	return n.mended
 }
 
 // kindName names the kind of a value that is no object and begins with c.
@@ -71,17 +116,15 @@ func (n *Normalizer) beginEvent(dst *Batch, start int) {
 func (n *Normalizer) endEvent(dst *Batch, end int) {
 	ev := &n.ev
 	ev.faultAt = ev.start
-	if n.body.dirty && ev.fault == ok {
-		raw := n.body.text[ev.start:end]
-		if !utf8.Valid(raw) {
-			ev.fault = invalidUTF8
-			at := firstInvalid(raw)
-			ev.faultAt, ev.got = ev.start+at, int(raw[at])
-		}
-	}
 	if ev.fault == ok {
 		n.appendLine(dst)
 	}
+	n.countEvent(dst, end)
+}
+
+// countEvent counts the event that ends at body.text[end], and rejects it if it must be.
+func (n *Normalizer) countEvent(dst *Batch, end int) {
+	ev := &n.ev
 	if dst.overflow {
 		dst.Records++
 	} else if ev.fault != ok {

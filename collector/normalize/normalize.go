@@ -133,6 +133,7 @@ type Normalizer struct {
 	unquote []byte        // an unescaped string
 	service jsonwalk.Span // in attrs, what names the service of an event without one; empty: nothing
 	ready   jsonwalk.Span // the message in body.text whose text is all of opened; empty: there is none
+	mended  []byte        // the event, if it was not UTF-8
 	opened  []byte        // of a payload: slots of the event around it, and its own text
 	times   times.Cache
 
@@ -229,6 +230,9 @@ func (n *Normalizer) end() {
 	if cap(n.opened) > keepScratch {
 		n.opened = nil
 	}
+	if cap(n.mended) > keepScratch {
+		n.mended = nil
+	}
 	if cap(n.failure.value) > keepScratch {
 		n.failure.value = nil
 	}
@@ -241,21 +245,21 @@ func (n *Normalizer) MaxEventBytes() int { return n.limits.MaxEventBytes }
 
 // Drop throws the scratch memory of n away.
 func (n *Normalizer) Drop() {
-	n.attrs, n.unquote, n.opened, n.failure.value, n.builder.text, n.scratch = nil, nil, nil, nil, nil, Scratch{}
+	n.attrs, n.unquote, n.opened, n.mended, n.failure.value, n.builder.text, n.scratch = nil, nil, nil, nil, nil, nil, Scratch{}
 	n.names.shrink(0)
 }
 
 // Kept is how many bytes n keeps between calls.
 func (n *Normalizer) Kept() int {
 	s := &n.scratch
-	return cap(n.attrs) + cap(n.unquote) + cap(n.opened) + cap(n.failure.value) + cap(n.builder.text) + cap(n.names.text) + cap(n.names.try) + cap(s.A) + cap(s.B) + cap(s.Text) + cap(s.Path) + cap(s.Template)
+	return cap(n.attrs) + cap(n.unquote) + cap(n.opened) + cap(n.mended) + cap(n.failure.value) + cap(n.builder.text) + cap(n.names.text) + cap(n.names.try) + cap(s.A) + cap(s.B) + cap(s.Text) + cap(s.Path) + cap(s.Template)
 }
 
 // Memory returns all bytes that n keeps between calls, for those that check that
 // nobody uses them meanwhile.
-func (n *Normalizer) Memory() [12][]byte {
+func (n *Normalizer) Memory() [13][]byte {
 	s := &n.scratch
-	return [12][]byte{n.attrs, n.unquote, n.opened, n.failure.value, n.builder.text, n.names.text, n.names.try, s.A, s.B, s.Text, s.Path, s.Template}
+	return [13][]byte{n.attrs, n.unquote, n.opened, n.mended, n.failure.value, n.builder.text, n.names.text, n.names.try, s.A, s.B, s.Text, s.Path, s.Template}
 }
 
 // setText sets body.text to all[start:end] and returns it.

@@ -256,13 +256,29 @@ func TestSyntaxErrorSaysWhere(t *testing.T) {
 	}
 }
 
-func TestInvalidUTF8IsRejectedAlone(t *testing.T) {
-	b, err := normalizeBody(t, Limits{}, "[{\"a\":\"é\"},{\"a\":\"\xff\"},{\"b\xc3\":1},{\"c\":3}]")
-	if err != nil || b.Records != 2 || b.RejectedFor(ReasonInvalidUTF8) != 2 {
-		t.Fatalf("%v, %d records, rejected %+v", err, b.Records, b.Rejected)
+// A byte that is not UTF-8 costs one replacement character, in whatever the event has.
+func TestBytesThatAreNotUTF8(t *testing.T) {
+	for _, body := range []string{"[{\"a\":\"é\"},{\"msg\":\"caf\xe9 \xe9\xe9\"},{\"b\xc3\":1},{\"c\":3}]", "{\"a\":\"é\"}\n{\"msg\":\"caf\xe9 \xe9\xe9\"}\n{\"b\xc3\":1}\n{\"c\":3}\n"} {
+		b, err := normalizeBody(t, Limits{}, body)
+		want := prefix + `,"attrs":{"a":"é"}}` + "\n" + prefix + `,"msg":"caf\ufffd \ufffd\ufffd"}` + "\n" + prefix + `,"attrs":{"b\ufffd":1}}` + "\n" + prefix + `,"attrs":{"c":3}}` + "\n"
+		if got := string(b.Lines); err != nil || got != strings.ReplaceAll(want, `\ufffd`, "\uFFFD") {
+			t.Errorf("%v, rejected %+v\n%s", err, b.Rejected, got)
+		}
 	}
-	if r := b.Rejected[0]; r.Index != 1 || r.Offset != 18 || r.Detail != "event 1 is not valid UTF-8: byte 0xff at offset 18" {
-		t.Errorf("got %+v", r)
+	b, err := normalizeBody(t, Limits{}, "{\"log\":\"{\\\"level\\\":\\\"error\\\",\\\"msg\\\":\\\"caf\xe9\\\"}\"}")
+	if want := `"level":"ERROR","msg":"caf` + "\uFFFD\"}\n"; err != nil || !strings.HasSuffix(string(b.Lines), want) {
+		t.Errorf("a payload: %v, %s, %+v", err, b.Lines, b.Rejected)
+	}
+	b, err = normalizeBody(t, Limits{MaxFields: 1}, "{\"a\":1}\n{\"a\":\"\xff\",\"b\":2}")
+	if err != nil || b.Records != 1 || len(b.Rejected) != 1 || b.Rejected[0].Offset != 8 || b.Rejected[0].Line != 2 || b.RejectedFor(ReasonTooManyFields) != 1 {
+		t.Errorf("a limit: %v, %+v", err, b.Rejected)
+	}
+	b, err = normalizeBody(t, Limits{MaxEventBytes: 100}, "{\"a\":\"\xff"+strings.Repeat(" ", 300)+"\"}")
+	if err != nil || b.Records != 0 || b.RejectedFor(ReasonTooLarge) != 1 {
+		t.Errorf("too large: %v, %+v", err, b.Rejected)
+	}
+	if _, err := normalizeBody(t, Limits{}, "{\"a\":\xff}"); err == nil {
+		t.Error("outside of a string it is no syntax error")
 	}
 }
 

@@ -2,6 +2,7 @@ package normalize
 
 import (
 	"bytes"
+	bytesof "encoding/binary"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -113,8 +114,6 @@ func (n *Normalizer) explain(dst *Batch, r reason) string {
 	}
 	index, got := dst.Events()-n.body.first, n.ev.got
 	switch r {
-	case invalidUTF8:
-		return fmt.Sprintf("event %d is not valid UTF-8: byte 0x%02x at offset %d", index, got, n.body.base+n.ev.faultAt)
 	case binary:
 		return fmt.Sprintf("event %d is binary data where a message of text is expected", index)
 	case tooLarge:
@@ -136,6 +135,14 @@ func (n *Normalizer) explain(dst *Batch, r reason) string {
 // firstInvalid returns the offset of the first byte of b that is not UTF-8.
 func firstInvalid(b []byte) int {
 	for i := 0; i < len(b); {
+		switch rest := b[i:]; {
+		case len(rest) >= 8 && bytesof.LittleEndian.Uint64(rest)&0x8080808080808080 == 0:
+			i += 8
+			continue
+		case rest[0] < utf8.RuneSelf:
+			i++
+			continue
+		}
 		r, size := utf8.DecodeRune(b[i:])
 		if r == utf8.RuneError && size == 1 {
 			return i

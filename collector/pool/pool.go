@@ -8,7 +8,7 @@
 package pool
 
 // Memory is what a value keeps between uses; unused places are nil.
-type Memory [18][]byte
+type Memory [19][]byte
 
 // A Value is what can be in a Pool: a pointer.
 type Value interface {

@@ -66,7 +66,7 @@ func TestTCP(t *testing.T) {
 		{"torn last line that is JSON", []string{"{}\n12"}, 1, "map[torn:1]"},
 		{"garbage", []string{"{}\nGET / HTTP/1.1\r\nHost: x\r\n\r\n{}\n"}, 2, "map[syntax:2]"},
 		{"binary garbage", []string{"\x00\xff\xfe\n\x80\n{}\n"}, 1, "map[syntax:2]"},
-		{"bad UTF-8", []string{"{\"a\":\"\xff\"}\n{}\n"}, 1, "map[invalid_utf8:1]"},
+		{"bad UTF-8", []string{"{\"a\":\"\xff\"}\n{}\n"}, 2, "map[]"},
 		{"line too long", []string{"{}\n" + long + "\n{}\n"}, 2, "map[too_large:1]"},
 		{"line too long, in pieces", []string{"{}\n" + long[:100], long[100:250], long[250:], "\n{}\n"}, 2, "map[too_large:1]"},
 		{"line too long without end", []string{"{}\n" + long}, 1, "map[too_large:1]"},

@@ -127,7 +127,7 @@ func TestIngestManualTokens(t *testing.T) {
 			}
 		}
 	}
-	if ways != 8 {
+	if ways != 9 {
 		t.Errorf("%d ways found", ways)
 	}
 }

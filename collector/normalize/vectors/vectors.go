@@ -16,8 +16,7 @@ type Vector struct {
 	Text   string
 	Accept bool
 	Choice string // why, where RFC 8259 leaves it to the implementation; else ""
-	// UTF8 is false for a text that is not valid UTF-8 and otherwise right: what
-	// comes as text may be mended by U+FFFD, what is kept as JSON is rejected.
+	// UTF8 is false for a text that is not valid UTF-8 and otherwise right: see Mended.
 	UTF8 bool
 }
 
@@ -29,6 +28,9 @@ func (v *Vector) Name() string {
 	return fmt.Sprintf("%s %q", v.Group, v.Text)
 }
 
+// Mended is the text with U+FFFD for each byte that is not UTF-8.
+func (v *Vector) Mended() string { return string([]rune(v.Text)) }
+
 // OneLine reports whether the text may be in a line.
 func (v *Vector) OneLine() bool { return !strings.Contains(v.Text, "\n") }
 
@@ -36,7 +38,7 @@ func (v *Vector) OneLine() bool { return !strings.Contains(v.Text, "\n") }
 const (
 	byDigits     = "numbers keep their digits and become no float, so none is too large, too small or too fine"
 	bySurrogate  = "escapes stay as they were sent, so half of a surrogate pair is neither changed nor lost"
-	byUTF8       = "RFC 8259 section 8.1 wants UTF-8, and a line must be UTF-8 to be searched; it is refused, not changed"
+	byUTF8       = "RFC 8259 section 8.1 wants UTF-8, and a line must be UTF-8 to be searched; a byte of another encoding costs a character and no event"
 	byDuplicates = "names should be unique but need not be; members of objects within events are kept as they were sent"
 	byDepth      = "an event nests 64 levels at most unless set otherwise, so that readers of lines need no more stack"
 	byReading    = "nobody reads more than 10,000 levels, so what follows them in a body is not found either"
@@ -93,7 +95,7 @@ func Values() []Vector {
 	add("literal", false, "", table["not literals"]...)
 	add("string", true, "", table["strings"]...)
 	add("string, lone surrogate", true, bySurrogate, table["lone surrogates"]...)
-	add("string, not UTF-8", false, byUTF8, table["not UTF-8"]...)
+	add("string, not UTF-8", true, byUTF8, table["not UTF-8"]...)
 	add("string", false, "", table["not strings"]...)
 	for c := range byte(' ') { // control characters must be escaped
 		add("string, control character", false, "", "\"a"+string(rune(c))+"b\"", "\"\\"+string(rune(c))+"\"")
@@ -103,7 +105,7 @@ func Values() []Vector {
 	add("object", true, "", table["objects"]...)
 	add("object, equal names", true, byDuplicates, table["equal names"]...)
 	add("object, lone surrogate in a name", true, bySurrogate, `{"\ud800":1}`, `{"\udc00\ud800":[]}`)
-	add("object, name not UTF-8", false, byUTF8, "{\"\xff\":1}", "{\"a\xb9\":\"b\"}", "{\"\xed\xa0\x80\":0}")
+	add("object, name not UTF-8", true, byUTF8, "{\"\xff\":1}", "{\"a\xb9\":\"b\"}", "{\"\xed\xa0\x80\":0}")
 	add("object", false, "", table["not objects"]...)
 	add("white space", true, "", table["spaced"]...)
 	add("white space", false, "", table["not spaced"]...)

@@ -134,7 +134,8 @@ func (d *decoder) event(value []byte) {
 	if wire.IsObject(value) && !w.Next() || !d.Start(value) {
 		return
 	}
-	if reason, detail := d.NoEvent(value, "an event"); reason != "" {
+	value, reason, detail := d.NoEvent(value, "an event")
+	if reason != "" {
 		d.reject(reason, detail)
 		return
 	}

@@ -26,6 +26,7 @@ func TestEvents(t *testing.T) {
 		{`{"message":"m","ddtags":"` + strings.Repeat("a:1,", 100) + `"}`, `"INFO","msg":"m","attrs":{"ddtags":"` + strings.Repeat("a:1,", 100) + `"}}`},
 		{`{"message":{"msg":"inner","trace_id":"t"},"status":"critical"}`, `"FATAL","msg":"inner","trace_id":"t"}`},
 		{`{"message":"m","status":"teapot","dd.trace_id":"7"}`, `"INFO","msg":"m","trace_id":"7","attrs":{"status":"teapot"}}`},
+		{"{\"message\":\"caf\xe9\"}", `"INFO","msg":"caf` + "\uFFFD\"}"},
 		{`{"message":"m","status":3}`, `"ERROR","msg":"m"}`},
 		{`{"message":"m","status":"7"}`, `"DEBUG","msg":"m"}`},
 		{`{"message":"m","status":500}`, `"INFO","msg":"m","attrs":{"status":500}}`},

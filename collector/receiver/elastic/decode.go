@@ -237,7 +237,7 @@ func (d *decoder) item(doc []byte) {
 		reject(normalize.ReasonSyntax, "the request ends before the document")
 		return
 	}
-	value, reason, err := wire.Object(doc, "the document")
+	value, reason, err := d.Document(doc, "the document")
 	if err != nil {
 		detail := ""
 		if d.Describes() {

@@ -41,6 +41,7 @@ func TestDocuments(t *testing.T) {
 			`"INFO","msg":"hi","attrs":{"n":1,"_index":"logs-app-default","_id":"a1"}}`},
 		{`{"create":{"_id":7,"pipeline":"p","require_alias":true}}`, `{}`, `"INFO","attrs":{"_id":7,"pipeline":"p","require_alias":true}}`},
 		{`{"index":{"op_type":"create","_type":"log"}}`, `{}`, `"INFO","attrs":{"_type":"log"}}`},
+		{`{"create":{}}`, "{\"message\":\"caf\xe9\"}", `"INFO","msg":"caf` + "\uFFFD\"}"},
 		{`{"create":{"_id":null,"_index":null}}`, `{}`, `"INFO"}`},
 		{`{"index":{"_index":"i"},"attempts":3}`, `{}`, `"INFO","attrs":{"_index":"i"}}`}, // winston-elasticsearch
 		{`{"create":{}}`, `{"log.level":"warn","log.logger":"db","service.name":"shop","trace.id":"t","span.id":"s"}`,
@@ -77,7 +78,7 @@ func TestItems(t *testing.T) {
 		`{"create":{}}` + "\r\n" + `{"message":` + "\r\n" +
 		`{"create":{}}` + "\n" + `[]` + "\n" +
 		`{"create":{"_id":5}}` + "\n" + `{"message":"` + strings.Repeat("x", 300) + `"}` + "\n" +
-		`{"create":{}}` + "\n" + "{\"message\":\"\xff\"}" + "\n" +
+		`{"create":{}}` + "\n" + "5\n" +
 		`{"create":{}}` + "\n" + `{"message":"two"}` + "\n" +
 		`{"create":{}}`
 	rec := decodetest.Send(h, "/logs-\"x\"/_bulk", body)

@@ -86,7 +86,7 @@ func event(c *receiver.Chunk, text []byte) {
 func (d *decoder) value(value []byte, err error) {
 	reason, detail := normalize.ReasonSyntax, ""
 	if err == nil {
-		if reason, detail = d.NoEvent(value, "a message"); reason == "" {
+		if value, reason, detail = d.NoEvent(value, "a message"); reason == "" {
 			d.members(value)
 			d.End()
 			return

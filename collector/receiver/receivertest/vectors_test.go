@@ -30,19 +30,19 @@ var envelopes = []struct {
 		{Before: "{\"index\":{}}\n{\"k\":", Behind: "}\n", Line: true},
 		{Before: "{\"create\":{}}\n{\"log\":{\"k\":", Behind: "}}", Line: true},
 		{Before: "{\"create\":{}}\n{\"error.k\":", Behind: "}", Line: true},
-		{Before: "{\"index\":{\"x\":", Behind: "}}\n{}\n", Line: true},
+		{Before: "{\"index\":{\"x\":", Behind: "}}\n{}\n", Line: true, Strict: true},
 	}},
 	{"/loki/api/v1/push", loki.Protocol, []Envelope{
-		{Before: `{"streams":[{"stream":{},"values":[["1",`, Behind: `]]}]}`, Only: `"`, Mends: true},
-		{Before: `{"streams":[{"stream":{"a":`, Behind: `},"values":[["1","m"]]}]}`, Mends: true, Flat: true},
-		{Before: `{"streams":[{"stream":{},"values":[["1","m",{"k":`, Behind: `}]]}]}`, Mends: true, Flat: true},
-		{Before: `{"streams":[{"stream":{},"values":[["1","m"]],"x":`, Behind: `}]}`, Mends: true, Flat: true, Unsized: true},
+		{Before: `{"streams":[{"stream":{},"values":[["1",`, Behind: `]]}]}`, Only: `"`},
+		{Before: `{"streams":[{"stream":{"a":`, Behind: `},"values":[["1","m"]]}]}`, Flat: true},
+		{Before: `{"streams":[{"stream":{},"values":[["1","m",{"k":`, Behind: `}]]}]}`, Flat: true},
+		{Before: `{"streams":[{"stream":{},"values":[["1","m"]],"x":`, Behind: `}]}`, Flat: true, Unsized: true},
 	}},
 	{"/v1/logs", otlp.Protocol, []Envelope{
-		{Before: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":`, Behind: `}}]}]}]}`, Only: `"`, Mends: true},
-		{Before: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"attributes":[{"key":"k","value":{"arrayValue":{"values":[{"stringValue":`, Behind: `}]}}}]}]}]}]}`, Only: `"`, Mends: true},
-		{Before: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"x":`, Behind: `}]}]}]}`, Mends: true, Flat: true, Unsized: true},
-		{Before: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}],"x":`, Behind: `}`, Mends: true, Flat: true, Unsized: true},
+		{Before: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":`, Behind: `}}]}]}]}`, Only: `"`},
+		{Before: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"attributes":[{"key":"k","value":{"arrayValue":{"values":[{"stringValue":`, Behind: `}]}}}]}]}]}]}`, Only: `"`},
+		{Before: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"x":`, Behind: `}]}]}]}`, Flat: true, Unsized: true},
+		{Before: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}],"x":`, Behind: `}`, Flat: true, Unsized: true},
 	}},
 	{"/api/1/store/", sentry.Store, []Envelope{
 		{Before: `{"message":"m","x":`, Behind: `}`},
@@ -54,8 +54,8 @@ var envelopes = []struct {
 		{Before: "{}\n{\"type\":\"event\"}\n{\"extra\":{\"k\":", Behind: "}}\n", Line: true},
 		{Before: "{}\n{\"type\":\"log\"}\n{\"items\":[{\"body\":\"m\",\"x\":", Behind: "}]}", Line: true},
 		{Before: "{}\n{\"type\":\"log\"}\n{\"items\":[{\"attributes\":{\"k\":{\"type\":\"t\",\"value\":", Behind: "}}}]}", Line: true},
-		{Before: "{\"x\":", Behind: "}\n{\"type\":\"event\"}\n{}", Line: true, Flat: true, Unsized: true},
-		{Before: "{}\n{\"type\":\"event\",\"x\":", Behind: "}\n{}", Line: true, Flat: true, Unsized: true},
+		{Before: "{\"x\":", Behind: "}\n{\"type\":\"event\"}\n{}", Line: true, Flat: true, Unsized: true, Strict: true},
+		{Before: "{}\n{\"type\":\"event\",\"x\":", Behind: "}\n{}", Line: true, Flat: true, Unsized: true, Strict: true},
 	}},
 	{"/api/v2/logs", datadog.Protocol, []Envelope{
 		{Before: `{"message":"m","k":`, Behind: `}`, Row: true},
@@ -82,7 +82,7 @@ type Envelope struct {
 	Line           bool   // the value must be in one line
 	Row            bool   // the body is values in a row: those before the fault are stored
 	Only           string // what values must begin with; "": anything
-	Mends          bool   // what is not UTF-8 becomes U+FFFD
+	Strict         bool   // what is not UTF-8 is rejected
 	Flat           bool   // how deep the value nests is of no concern
 	Unsized        bool   // nor is its size
 }
@@ -93,12 +93,12 @@ func (e *Envelope) takes(v *vectors.Vector) bool {
 
 func (e *Envelope) accepts(v *vectors.Vector) bool {
 	switch {
+	case !v.UTF8:
+		return !e.Strict
 	case v.Accept:
 		return true
 	case v.Choice == "" || v.Group == vectors.TooDeepToRead:
 		return false
-	case !v.UTF8:
-		return e.Mends
 	case v.Group == "size":
 		return e.Unsized
 	}
@@ -166,7 +166,7 @@ func checkVectors(t *testing.T, p receiver.Protocol, path string, envelopes []En
 func wholeValues(body string) (n uint64) {
 	for dec := json.NewDecoder(strings.NewReader(body)); ; n++ {
 		var v json.RawMessage
-		if dec.Decode(&v) != nil || v[0] != '{' || !utf8.Valid(v) || len(v) > 1<<20 || bytes.Count(v, []byte("[")) > 100 || bytes.Count(v, []byte("{")) > 100 {
+		if dec.Decode(&v) != nil || v[0] != '{' || len(v) > 1<<20 || bytes.Count(v, []byte("[")) > 100 || bytes.Count(v, []byte("{")) > 100 {
 			return n
 		}
 	}

@@ -121,7 +121,8 @@ func (d *decoder) event(value []byte) {
 		d.note(busy)
 		return
 	}
-	if reason, detail := d.NoEvent(value, "an event"); reason != "" {
+	value, reason, detail := d.NoEvent(value, "an event")
+	if reason != "" {
 		d.reject(invalidData, reason, detail)
 		return
 	}

@@ -77,7 +77,7 @@ func TestAnswers(t *testing.T) {
 		{"/event", `{"event":null}`, 0, 400, `{"text":"Event field is required","code":12,"invalid-event-number":0,"stored":0}`},
 		{"/event", `{"event":""}`, 0, 400, `{"text":"Event field cannot be blank","code":13,"invalid-event-number":0,"stored":0}`},
 		{"/event", `{"event":"x","fields":[1]}`, 0, 400, `{"text":"Error in handling indexed fields","code":15,"invalid-event-number":0,"stored":0}`},
-		{"/event", good + "{\"event\":\"\xff\"}", 1, 400, `{"text":"Invalid data format","code":6,"invalid-event-number":1,"stored":1}`},
+		{"/event", good + "{\"event\":\"caf\xe9\"}" + good, 3, 200, `{"text":"Success","code":0}`},
 		{"/event", good + `{"event":"` + strings.Repeat("x", 300) + `"}`, 1, 400, `{"text":"Invalid data format","code":6,"invalid-event-number":1,"stored":1}`},
 		{"/event", good + `{"event":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, 1, 400, `{"text":"Invalid data format","code":6,"invalid-event-number":1,"stored":1}`},
 		{"/event", strings.Repeat(good, 11), 10, 400, `{"text":"Invalid data format","code":6,"invalid-event-number":10,"stored":10}`},

@@ -20,14 +20,25 @@ func Object(text []byte, what string) (object []byte, reason string, err error) 
 	return object, "", nil
 }
 
-// NoEvent returns why a value, which is called what, cannot be an event, as one of normalize's
-// reasons, and for a human, with what if that would be listed; or "".
-func (e *Event) NoEvent(value []byte, what string) (reason, detail string) {
-	reason, detail = noEvent(value)
+// Document is Object for the text of the event, which is mended.
+func (e *Event) Document(text []byte, what string) (object []byte, reason string, err error) {
+	if object, reason, err = Object(text, what); reason == normalize.ReasonInvalidUTF8 {
+		object, reason, err = Object(e.Mend(text), what)
+	}
+	return object, reason, err
+}
+
+// NoEvent returns a value, which is called what, mended; and why it cannot be an event, as one
+// of normalize's reasons, and for a human, with what if that would be listed; or "".
+func (e *Event) NoEvent(value []byte, what string) (mended []byte, reason, detail string) {
+	if reason, detail = noEvent(value); reason == normalize.ReasonInvalidUTF8 {
+		value = e.Mend(value)
+		reason, detail = noEvent(value)
+	}
 	if reason != "" && e.Describes() {
 		detail = what + " " + detail
 	}
-	return reason, detail
+	return value, reason, detail
 }
 
 // noEvent is NoEvent without what, which comes before detail.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
@@ -102,11 +101,11 @@ func Get(object []byte, name string) []byte {
 	return nil
 }
 
-// IsWholeObject reports whether text is one JSON object in valid UTF-8, with white space
+// IsWholeObject reports whether text is one JSON object, with white space
 // around it or without.
 func IsWholeObject(text []byte) bool {
 	start := jsonwalk.SkipSpace(text, 0)
-	return IsObject(text[start:]) && utf8.Valid(text) && jsonwalk.Valid(text[start:], maxNested)
+	return IsObject(text[start:]) && jsonwalk.Valid(text[start:], maxNested)
 }
 
 // IsObject tells the kind of a value.
