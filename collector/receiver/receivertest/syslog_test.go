@@ -203,7 +203,7 @@ func (r *recorder) streams(t *testing.T, ln net.Listener, dial func() (net.Conn,
 func replaySyslog(t *testing.T, sent []byte) string {
 	t.Helper()
 	c := &receiver.Chunk{
-		Data: bytes.Clone(sent), Received: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC),
+		Data: bytes.Clone(sent), Received: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC),
 		Norm: normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1}), Batch: new(normalize.Batch),
 	}
 	session := syslog.Protocol{Zone: time.UTC}.Open()
