@@ -46,11 +46,12 @@ func Parse(text []byte) (t Trace) {
 func Find(text []byte) ([]byte, Trace) {
 	start := -1
 	var before []byte // the line before
+	goroutine, numbered := later{[]byte("\ngoroutine ")}, later{[]byte("\n#0 ")}
 	for at := 0; at < len(text); {
 		line, _, _ := bytes.Cut(text[at:], newline)
 		s := bytes.TrimLeft(line, " \t")
 		switch {
-		case bytes.HasPrefix(s, pythonHeader), bytes.HasPrefix(line, panicPrefix) && bytes.Contains(text[at:], []byte("\ngoroutine ")):
+		case bytes.HasPrefix(s, pythonHeader), bytes.HasPrefix(line, panicPrefix) && goroutine.in(text[at:]):
 			return text[at:], Parse(text[at:])
 		case len(s) < len(line) && bytes.HasPrefix(s, []byte("at ")) && bytes.IndexAny(s, "(:") > 0:
 			if kind, _ := cutHead(before); start < 0 && bytes.IndexByte(kind, '.') > 0 {
@@ -64,7 +65,7 @@ func Find(text []byte) ([]byte, Trace) {
 			return text[start:], Parse(text[start:])
 		case bytes.HasPrefix(line, threadPrefix) && bytes.Contains(line, panicked):
 			return text[at:], Parse(text[at:])
-		case bytes.Contains(line, monologHead) && bytes.Contains(text[at:], []byte("\n#0 ")):
+		case bytes.Contains(line, monologHead) && numbered.in(text[at:]):
 			at += bytes.Index(line, monologHead)
 			return text[at:], Parse(text[at:])
 		case start < 0 && isErrorHead(s):
@@ -74,6 +75,18 @@ func Find(text []byte) ([]byte, Trace) {
 		at += len(line) + 1
 	}
 	return nil, Trace{}
+}
+
+// A later looks for a part in ends of a text, each shorter than the one before: what is not in
+// one is not in the next, and many ends cost no more than one.
+type later struct{ part []byte }
+
+func (l *later) in(end []byte) bool {
+	if l.part == nil || bytes.Contains(end, l.part) {
+		return l.part != nil
+	}
+	l.part = nil
+	return false
 }
 
 // isErrorHead reports whether a line begins with the type of an error.
@@ -134,7 +147,7 @@ func headEnd(text []byte) int {
 		line, _, _ := bytes.Cut(text[at:], newline)
 		trimmed := bytes.TrimLeft(line, " \t")
 		if at > 0 && (bytes.HasPrefix(trimmed, []byte("at ")) && len(trimmed) < len(line) || bytes.HasPrefix(line, []byte("Stack trace:")) ||
-			bytes.HasPrefix(line, []byte("Caused by: ")) || bytes.HasPrefix(line, []byte("caused by: ")) || bytes.HasPrefix(trimmed, []byte("[cause]: ")) || bytes.HasPrefix(trimmed, []byte("---> ")) || bytes.HasPrefix(trimmed, []byte("... ")) ||
+			causeIn(line) > 0 || bytes.HasPrefix(trimmed, []byte("[cause]: ")) || bytes.HasPrefix(trimmed, []byte("---> ")) || bytes.HasPrefix(trimmed, []byte("... ")) ||
 			bytes.HasPrefix(line, []byte("[stacktrace]")) || bytes.HasPrefix(line, []byte("#0 ")) || len(trimmed) < len(line) && isElixir(trimmed)) {
 			return at
 		}
@@ -162,8 +175,9 @@ func (t *Trace) head(head []byte) {
 		}
 	}
 	t.Type, t.Message = cutHead(head)
-	for rest := head; t.Type == nil; { // there may be a message before it
-		if _, rest, _ = bytes.Cut(rest, newline); len(rest) == 0 {
+	for rest := bytes.TrimSpace(head); t.Type == nil; { // there may be a message before it
+		_, rest, _ = bytes.Cut(rest, newline)
+		if rest = bytes.TrimSpace(rest); len(rest) == 0 { // else cutHead skips it for each line
 			break
 		}
 		if kind, message := cutHead(rest); isError(kind) {
@@ -181,10 +195,12 @@ func (t *Trace) head(head []byte) {
 // cutHead returns the type before a colon or on a line of its own, and the message.
 func cutHead(head []byte) (kind, message []byte) {
 	head = bytes.TrimSpace(head)
-	if name, text, is := bytes.Cut(head, []byte(") ")); is && bytes.HasPrefix(name, elixirHead) && isType(name[len(elixirHead):]) {
-		return name[len(elixirHead):], bytes.TrimSpace(text)
-	}
 	line, _, _ := bytes.Cut(head, newline)
+	if name, is := bytes.CutPrefix(line, elixirHead); is {
+		if name, _, is = bytes.Cut(name, []byte(") ")); is && isType(name) {
+			return name, bytes.TrimSpace(head[len(elixirHead)+len(name)+len(") "):])
+		}
+	}
 	kind, message = bytes.TrimRight(line, "\r"), head[len(line):]
 	if i := bytes.Index(line, []byte(": ")); i >= 0 {
 		kind, message = line[:i], head[i+2:]
