@@ -52,7 +52,7 @@ var canaryReceivers = []canaryReceiver{
 	{"/api/logs", "", 2, 1, func(s string) []byte {
 		return fmt.Appendf(nil, `[{"msg":%q},{"msg":"m","attrs":{"a":{"b":[%q]},"a":1}},%q]`, s, s, s)
 	}},
-	{"/api/logs", "", 1, 2, func(s string) []byte { return fmt.Appendf(nil, "{\"msg\":%q}\n{%q:}\n{\"%s\":\"\xff\"}", s, s, s) }},
+	{"/api/logs", "", 1, 2, func(s string) []byte { return fmt.Appendf(nil, "{\"msg\":%q}\n{%q:}\n{\"%s\":\xff}", s, s, s) }},
 	{"/v1/logs", "application/json", 1, 0, func(s string) []byte {
 		return fmt.Appendf(nil, `{"resourceLogs":[{"resource":{"attributes":[{"key":"r","value":{"stringValue":%q}}]},"scopeLogs":[{"logRecords":[{"body":{"stringValue":%q}}]}]}]}`, s, s)
 	}},
