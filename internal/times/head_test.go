@@ -25,7 +25,7 @@ func TestHeadAsParse(t *testing.T) {
 	}
 }
 
-// TestNearestYear compares with all years.
+// TestNearestYear compares with all years that are at most a week ahead.
 func TestNearestYear(t *testing.T) {
 	newYork, err := time.LoadLocation("America/New_York")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestNearestYear(t *testing.T) {
 		var want time.Time
 		for year := received.Year() - 2; year <= received.Year()+2; year++ {
 			at := time.Date(year, sent.Month(), sent.Day(), sent.Hour(), sent.Minute(), sent.Second(), 0, zone)
-			if at.Day() == sent.Day() && (want.IsZero() || at.Sub(received).Abs() < want.Sub(received).Abs()) {
+			if at.Day() == sent.Day() && at.Sub(received) <= 7*24*time.Hour && (want.IsZero() || at.Sub(received).Abs() < want.Sub(received).Abs()) {
 				want = at
 			}
 		}
