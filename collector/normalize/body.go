@@ -6,15 +6,16 @@ import (
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-var byteOrderMark = []byte("\xef\xbb\xbf")
+// ByteOrderMark may be before a body in UTF-8, and means nothing.
+var ByteOrderMark = []byte("\xef\xbb\xbf")
 
 // readBody finds the form of the body, as the package comment tells it, and
 // reads it.
 func (n *Normalizer) readBody(dst *Batch) error {
 	all := n.body.all
 	start := 0
-	if bytes.HasPrefix(all, byteOrderMark) {
-		start = len(byteOrderMark)
+	if bytes.HasPrefix(all, ByteOrderMark) {
+		start = len(ByteOrderMark)
 	}
 	line := 1
 	for ; start < len(all) && jsonwalk.IsSpace(all[start]); start++ {

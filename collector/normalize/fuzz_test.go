@@ -43,7 +43,7 @@ func FuzzBody(f *testing.F) {
 			}
 			checkBatch(t, b)
 			if err == ErrEmpty {
-				if len(bytes.TrimSpace(bytes.TrimPrefix(body, byteOrderMark))) != 0 || b.Events() != 0 {
+				if len(bytes.TrimSpace(bytes.TrimPrefix(body, ByteOrderMark))) != 0 || b.Events() != 0 {
 					t.Fatalf("%q is called empty, %d events", body, b.Events())
 				}
 				continue
@@ -71,7 +71,7 @@ func FuzzBody(f *testing.F) {
 
 // countEvents counts with encoding/json, if the body is JSON values in a row.
 func countEvents(body []byte) (count int, ok bool) {
-	dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, byteOrderMark)))
+	dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, ByteOrderMark)))
 	for {
 		var v json.RawMessage
 		if err := dec.Decode(&v); err == io.EOF {

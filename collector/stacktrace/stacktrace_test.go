@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 const pythonText = `Traceback (most recent call last):
@@ -252,6 +253,24 @@ func TestFind(t *testing.T) {
 		part, got := Find([]byte(c.text))
 		if !bytes.HasPrefix(part, []byte(c.begin)) || got.Traced != (c.begin != "") || string(got.Type) != c.kind || string(got.Message) != c.message {
 			t.Errorf("%s\nbegins %.30q, %q, %q, traced %v", c.text, part, got.Type, got.Message, got.Traced)
+		}
+	}
+}
+
+// TestLongTexts: a text costs by its length. Where each line looked at all that follow, the first
+// of these took 50 s.
+func TestLongTexts(t *testing.T) {
+	const size = 2 << 20
+	spaces := strings.Repeat(" ", size/2)
+	for _, line := range []string{"panic: x\n", "[object] (\n", "[previous exception] x\n", "x y\n"} {
+		text := []byte(strings.Repeat(line, size/2/len(line)) + spaces)
+		begin := time.Now()
+		Find(text)
+		Parse(text)
+		Each(text, func(Frame) {})
+		Causes(text, func(Trace) {})
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("%q took %v", line, took)
 		}
 	}
 }

@@ -161,6 +161,7 @@ var faults = map[int]string{
 	http.StatusTooManyRequests:       "es_rejected_execution_exception",
 	http.StatusRequestEntityTooLarge: "content_too_long_exception",
 	http.StatusForbidden:             "security_exception",
+	http.StatusUnauthorized:          "security_exception",
 	http.StatusInternalServerError:   "exception",
 }
 

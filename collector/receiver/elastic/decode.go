@@ -84,7 +84,7 @@ var errNoBody = &receiver.Refusal{Code: http.StatusBadRequest, Text: "request bo
 
 // Decode reads a bulk request.
 func (bulk) Decode(q *receiver.Request) error {
-	return decode(q, func(d *decoder) error { return d.items(q.Body) })
+	return decode(q, func(d *decoder) error { return d.items(bytes.TrimPrefix(q.Body, normalize.ByteOrderMark)) })
 }
 
 // decode has read give the documents of a request to the Builder.

@@ -42,6 +42,7 @@ func TestDocuments(t *testing.T) {
 		{`{"create":{"_id":7,"pipeline":"p","require_alias":true}}`, `{}`, `"INFO","attrs":{"_id":7,"pipeline":"p","require_alias":true}}`},
 		{`{"index":{"op_type":"create","_type":"log"}}`, `{}`, `"INFO","attrs":{"_type":"log"}}`},
 		{`{"create":{}}`, "{\"message\":\"caf\xe9\"}", `"INFO","msg":"caf` + "\uFFFD\"}"},
+		{"\ufeff" + `{"create":{}}`, `{"message":"hi"}`, `"INFO","msg":"hi"}`},
 		{`{"create":{"_id":null,"_index":null}}`, `{}`, `"INFO"}`},
 		{`{"index":{"_index":"i"},"attempts":3}`, `{}`, `"INFO","attrs":{"_index":"i"}}`}, // winston-elasticsearch
 		{`{"create":{}}`, `{"log.level":"warn","log.logger":"db","service.name":"shop","trace.id":"t","span.id":"s"}`,

@@ -28,7 +28,7 @@ type message struct {
 // parse takes a message apart; zone is that of times without one.
 func (m *message) parse(msg []byte, received time.Time, zone *time.Location) {
 	m.priority = -1
-	m.text = bytes.TrimPrefix(msg, byteOrderMark)
+	m.text = bytes.TrimPrefix(msg, normalize.ByteOrderMark)
 	priority, rest := priority(m.text)
 	if rest == nil {
 		return
@@ -37,7 +37,7 @@ func (m *message) parse(msg []byte, received time.Time, zone *time.Location) {
 	if !m.parse5424(rest) {
 		m.parse3164(rest, received, zone)
 	}
-	m.text = bytes.TrimPrefix(m.text, byteOrderMark)
+	m.text = bytes.TrimPrefix(m.text, normalize.ByteOrderMark)
 }
 
 // priority reads <n>; rest is nil without one.

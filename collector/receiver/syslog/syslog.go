@@ -72,8 +72,6 @@ var (
 	nameMsgID    = []byte("msgid")
 	namePeer     = []byte("peer")
 	nameTorn     = []byte("torn")
-
-	byteOrderMark = []byte("\xef\xbb\xbf")
 )
 
 // DecodePacket puts the event of one datagram into c.Batch.
