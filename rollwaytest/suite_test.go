@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -117,8 +118,8 @@ func (w *plain) writeHeld(ctx context.Context) error {
 	time.Sleep(w.late)
 	w.mu.Lock()
 	n := len(w.held)
-	if w.fault == "reorders" && n > 2 {
-		w.held[n-2], w.held[n-1] = w.held[n-1], w.held[n-2]
+	if w.fault == "reorders" {
+		slices.Reverse(w.held)
 	}
 	if w.fault == "repeats a line" && n > 0 {
 		w.held = append(w.held, held{w.held[n-1].p, 0})
