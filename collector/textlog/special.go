@@ -14,7 +14,8 @@ import (
 //
 //	%t %l %c   a time, a level, a letter for one
 //	%u %e      seconds since 1970 with a fraction; those and other units
-//	%n %w %s   digits, a word, a status of HTTP
+//	%n %d      digits; four or more
+//	%w %s      a word, a status of HTTP
 //	%h         the rest of a head, which has a level
 //
 // A blank is any number of them, with what colours a terminal.
@@ -23,7 +24,7 @@ var known = [...]string{
 	"%c, [%t",                 // Ruby's Logger
 	"A, [%t",                  // the same without a level
 	"[%c %t",                  // Tornado, Jupyter
-	"%l[%n]",                  // logrus
+	"%l[%d]",                  // logrus
 	"%l |",                    // ActiveMQ
 	"%l | %t",                 // likewise
 	"%l | %w | %t",            // Java Service Wrapper
@@ -135,17 +136,23 @@ func (p *parser) part(letter byte) bool {
 		p.tail()
 		return p.HasLevel
 	}
-	for c := p.peek(0); jsonwalk.IsDigit(c) || c > ' ' && c != ':' && c != ']' && (letter == 'w' || letter != 'n' && (c == '.' || c == 'e' || c == '+')); c = p.peek(0) {
+	for c := p.peek(0); jsonwalk.IsDigit(c) || c > ' ' && c != ':' && c != ']' && (letter == 'w' || letter != 'n' && letter != 'd' && (c == '.' || c == 'e' || c == '+')); c = p.peek(0) {
 		p.at++
 	}
-	return letter == 'n' || letter == 'w' || p.since1970(p.b[at:p.at], letter == 'u' || at == skipBlanks(p.b, 0))
+	switch text := p.b[at:p.at]; letter {
+	case 'd':
+		return len(text) >= 4
+	case 'u':
+		return bytes.IndexByte(text, '.') > 0 && p.since1970(text)
+	case 'e':
+		return (at > skipBlanks(p.b, 0) || len(text) > len("1779972000")) && p.since1970(text)
+	}
+	return true
 }
 
-// since1970 reads a number of seconds or smaller units that is from 2001 and not of the
-// future, and, if it has to have more than ten digits, may not be something else.
-func (p *parser) since1970(text []byte, long bool) bool {
-	const digits = len("1779972000")
-	if len(text) < len("1.77e+09") || long && len(text) <= digits {
+// since1970 reads a number of seconds or smaller units that is from 2001 and not of the future.
+func (p *parser) since1970(text []byte) bool {
+	if len(text) < len("1.77e+09") {
 		return false
 	}
 	sec, nsec, ok := times.Unix(text)

@@ -186,7 +186,7 @@ func (p *parser) letter() bool {
 	case '!':
 		is = p.peek(2) == ' '
 	case '/':
-		is = isTag(rest[1:])
+		is = isTag(rest[1:], p.HasTime)
 	}
 	return is && p.setLetter(p.b[p.at])
 }
@@ -199,16 +199,16 @@ func isComponent(b []byte) bool {
 	return len(rest) < len(b) && len(context) > 0 && context[0] == '['
 }
 
-// isTag reports whether b begins with logcat's tag and process, as in "Tag( 1234):", or with
-// a longer tag alone.
-func isTag(b []byte) bool {
+// isTag reports whether b begins with logcat's tag and process, as in "Tag( 1234):", or, if it
+// may be alone, with a tag.
+func isTag(b []byte, alone bool) bool {
 	tag, rest, _ := bytes.Cut(b, []byte("("))
 	id, _, closed := bytes.Cut(rest, []byte("):"))
 	if closed && len(tag) <= 64 && len(bytes.Trim(id, " 0123456789")) == 0 {
 		return true
 	}
 	tag, _, closed = bytes.Cut(b, []byte(": "))
-	return closed && len(tag) > 2 && len(tag) <= 64 && isUpper(tag[0]) && isLetter(tag[1]) && bytes.IndexByte(tag, ' ') < 0
+	return alone && closed && len(tag) <= 64 && bytes.IndexByte(tag, ' ') < 0
 }
 
 // isCapital reports whether there are two capitals here.
@@ -248,7 +248,7 @@ func (p *parser) level() bool {
 // small letters, or neither.
 func (p *parser) counts(end int, capital, small bool, use levels.Use) bool {
 	c, after := p.byte(end), p.byte(end+1)
-	setOff := p.setOff(end) || c != 0 && c == p.close
+	setOff := p.setOff(end) || c != 0 && c == p.close || (c == ';' && capital || c == ' ' && after == ':' && p.byte(end+2) == ' ' && (capital || string(p.b[max(0, p.at-2):p.at]) == ": "))
 	switch {
 	case c == ':':
 		return capital || p.form == times.Plain && p.numbers+p.names == 0 && p.at > 2 && string(p.b[p.at-3:p.at]) == " : " || // FreeRADIUS
@@ -274,7 +274,7 @@ func isProcess(b []byte) bool {
 // setOff reports whether a word that ends at an offset is set off from what follows it.
 func (p *parser) setOff(end int) bool {
 	c, after := p.byte(end), p.byte(end+1)
-	return c == '|' || c == '\t' || c == ';' || c == ' ' && (after == ' ' || after == '|' || (after == '-' || after == ':') && p.byte(end+2) == ' ')
+	return c == '|' || c == '\t' || c == ' ' && (after == ' ' || after == '|' || after == '-' && p.byte(end+2) == ' ')
 }
 
 // word passes over a word or a number that is no level, if it can be in a head.
@@ -305,7 +305,7 @@ func (p *parser) word() bool {
 		if c := token[max(0, len(token)-2)]; bytes.IndexByte(token, '.') <= 0 || c != ']' && !jsonwalk.IsDigit(c) {
 			return false
 		}
-	case p.assigned(token):
+	case p.assigned(token), p.facility(token):
 	case isName(token), string(token) == "root", string(token) == "main", string(token) == "pid": // the logger of Python, the thread of Java
 		if !digit {
 			p.names++
@@ -313,7 +313,7 @@ func (p *parser) word() bool {
 	default:
 		p.names++
 		p.at = end
-		if p.byte(end) == ' ' && p.byte(end+1) == '[' && isUpper(p.byte(end+2)) && isUpper(p.byte(end+3)) { // cluster [ERR] of Ceph
+		if string(token) == "cluster" && p.byte(end) == ' ' && p.byte(end+1) == '[' { // of Ceph
 			p.at++
 			return p.group() && p.HasLevel
 		}
@@ -324,24 +324,35 @@ func (p *parser) word() bool {
 }
 
 // facilities are those of syslog.
-const facilities = " kern user mail daemon auth authpriv syslog lpr news uucp cron ftp local0 local1 local2 local3 local4 local5 local6 local7 "
+var facilities = set("kern user mail daemon auth authpriv syslog lpr news uucp cron ftp local0 local1 local2 local3 local4 local5 local6 local7")
 
-// assigned reads a level as in level=error, and as in daemon.err of BusyBox and OpenWrt.
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// assigned reads a level as in level=error.
 func (p *parser) assigned(token []byte) bool {
-	i := bytes.IndexAny(token, "=.")
-	if i < 0 {
-		return false
-	}
-	level, use := levels.ParseWord(bytes.Trim(token[i+1:], `"`))
-	if use == levels.Never || token[i] == '.' && isUpper(token[i+1]) {
-		return false
-	}
-	switch name := string(token[:i]); name {
+	name, value, is := bytes.Cut(token, []byte("="))
+	switch string(name) {
 	case "level", "lvl", "severity":
-		return token[i] == '=' && p.setLevel(level)
-	default:
-		return token[i] == '.' && strings.Contains(facilities, " "+name+" ") && p.setLevel(level)
+		level, use := levels.ParseWord(bytes.Trim(value, `"`))
+		return is && use > levels.Never && p.setLevel(level)
 	}
+	return false
+}
+
+// severities are those of syslog, as programs name them.
+var severities = set("emerg alert crit err warning warn notice info debug")
+
+// facility reads a facility of syslog and a severity, as in daemon.err of BusyBox and OpenWrt.
+func (p *parser) facility(token []byte) bool {
+	name, severity, _ := bytes.Cut(token, []byte("."))
+	level, _ := levels.ParseNamed(severity)
+	return facilities[string(name)] && severities[string(severity)] && p.setLevel(level)
 }
 
 // afterStamp reads a facility and a severity after the host, of BusyBox, or a level after a
@@ -349,7 +360,7 @@ func (p *parser) assigned(token []byte) bool {
 func (p *parser) afterStamp() {
 	host, rest, _ := bytes.Cut(p.b[p.at:], blank)
 	token, _, _ := bytes.Cut(rest, blank)
-	if len(token) < 2 || p.assigned(token) || len(host) < 2 || host[len(host)-1] != ':' || host[len(host)-2] == ']' || token[len(token)-1] != ':' || !isUpper(token[0]) {
+	if len(token) < 2 || p.facility(token) || len(host) < 2 || host[len(host)-1] != ':' || host[len(host)-2] == ']' || token[len(token)-1] != ':' || !isUpper(token[0]) {
 		return
 	}
 	if level, use := levels.ParseWord(token[:len(token)-1]); use == levels.Word {
@@ -359,7 +370,10 @@ func (p *parser) afterStamp() {
 
 // channel reads Monolog's "channel.LEVEL", and what ends so in a prefix of PostgreSQL.
 func (p *parser) channel(token []byte) bool {
-	name := token[bytes.LastIndexAny(token, ".:")+1:]
+	name := token[bytes.LastIndexByte(token, '.')+1:]
+	if i := bytes.LastIndex(token, []byte("]:")); i >= 0 {
+		name = token[i+len("]:"):]
+	}
 	level, use := levels.ParseWord(name)
 	return use > levels.Never && len(name) < len(token) && isUpper(name[0]) && isUpper(name[1]) && p.setLevel(level)
 }

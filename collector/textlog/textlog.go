@@ -10,12 +10,14 @@
 //   - in capitals: ERROR, INFO:, and FINE or ALERT where it is set off;
 //   - in any letters if it is set off by bars, dashes, tabs or more than one blank, or in
 //     small ones before a colon;
-//   - as a letter where a form defines it: klog, logcat, MongoDB, etcd, Telegraf, Tornado.
+//   - as a letter where a form defines it: klog, logcat, MongoDB, etcd, Telegraf, Tornado,
+//     GlusterFS, WebSphere;
+//   - after level=, lvl= or severity=, and after a facility of syslog: daemon.err.
 //
-// After the host of syslog only daemon.err and the like count. Access logs have the level of their status.
-// Before the time may be a level, or a name that no prose has if a level follows the time.
-// Without a time only [ERROR], ERROR:, a level that is coloured by itself, and special.go's
-// forms count.
+// After the host of syslog only daemon.err counts, and what Dovecot writes: "pop3: Error:".
+// Access logs have the level of their status. Before the time may be a level, or a name that
+// no prose has if a level follows the time. Without a time only [ERROR], ERROR:, a level that
+// is coloured by itself, and special.go's forms count.
 //
 // What is in doubt is left out: a date that means several days, a zone with several
 // meanings, the time of day alone. Its line may still have a level.

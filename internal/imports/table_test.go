@@ -219,6 +219,8 @@ var table = []edge{
 	{"collector/receiver/gelf", "collector/normalize", "events become lines"},
 	{"collector/receiver/gelf", "collector/receiver", "the interface it implements"},
 	{"collector/receiver/gelf", "collector/pool", "memory that is used again is checked for use after return"},
+	{"collector/receiver/datadog", "internal/jsonwalk", "a status may be a number"},
+	{"collector/receiver/datadog", "internal/levels", "statuses of numbers are syslog's"},
 	{"collector/receiver/datadog", "internal/jsonline", "answers hold text of senders, escaped as in lines"},
 	{"collector/receiver/gelf", "internal/levels", "levels are those of syslog"},
 	{"collector/receiver/gelf", "collector/admission", "parts of messages are shared out by the network of their sender"},

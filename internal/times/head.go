@@ -361,7 +361,7 @@ func (c *civil) in(zone *time.Location) (sec int64, ok bool) {
 }
 
 // nearest is in for the year that brings the time nearest to received, but at most a week
-// after it, as clocks may differ by days and no log is of the next month.
+// after it: clocks may be wrong by days, and what is later is rather of the year before.
 func (c *civil) nearest(received time.Time, zone *time.Location) (sec int64, ok bool) {
 	const half = 182 * 86400 // of the shortest year
 	year, now, best := received.In(zone).Year(), received.Unix(), int64(0)
