@@ -163,8 +163,8 @@ func (p *parser) setLetter(c byte) bool {
 
 // letter reads a level of one letter where a form has one: after the numbers of a process
 // and a thread or before a tag (logcat), before a bar (etcd), with ! (Telegraf), before a
-// component and a context (MongoDB), between brackets (GlusterFS), or between blanks, two
-// before it and three after it (WebSphere).
+// component and a context (MongoDB), between brackets (GlusterFS), or, after a time in
+// brackets, between blanks, two before it and three after it (WebSphere).
 func (p *parser) letter() bool {
 	rest := p.b[p.at+1:]
 	is := false
@@ -179,7 +179,7 @@ func (p *parser) letter() bool {
 		case '[':
 			is = p.at > 2 && string(p.b[p.at-2:p.at]) == "] "
 		case ' ':
-			is = is || p.peek(3) == ' ' && p.at > 2 && string(p.b[p.at-2:p.at]) == "  "
+			is = is || p.peek(3) == ' ' && p.b[0] == '[' && p.at > 2 && string(p.b[p.at-2:p.at]) == "  "
 		}
 	case '1', '2', '3', '4', '5': // of MongoDB's D
 		is = p.peek(0) == 'D' && p.peek(2) == ' ' && isComponent(rest[2:])
