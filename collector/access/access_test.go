@@ -126,6 +126,7 @@ func TestCredentials(t *testing.T) {
 		{"DD-API-KEY", "s3", "", "s3"},
 		{"", "", "ddsource=nodejs&dd-api-key=s3", "s3"},
 		{"", "", "sentry_version=7&sentry_key=s3", "s3"},
+		{"", "", "x_sentry_key=1&dd-api-key=s3", "s3"},
 		{"Authorization", "Bearer s3", "sentry_key=other", "s3"},
 		{"", "", "token=s3", ""},
 	} {

@@ -47,7 +47,9 @@ func Credentials(r *http.Request) string {
 	}
 	for _, name := range [...]string{"sentry_key", "dd-api-key"} {
 		if strings.Contains(r.URL.RawQuery, name+"=") {
-			return r.URL.Query().Get(name)
+			if secret := r.URL.Query().Get(name); secret != "" {
+				return secret
+			}
 		}
 	}
 	return ""

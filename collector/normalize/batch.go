@@ -10,7 +10,6 @@ import (
 const (
 	ReasonSyntax        = "syntax"          // not JSON
 	ReasonNotObject     = "not_object"      // JSON, but not an object
-	ReasonInvalidUTF8   = "invalid_utf8"    // bytes that are not UTF-8
 	ReasonBinary        = "binary"          // bytes that are no text where a message should be
 	ReasonTooLarge      = "too_large"       // over Limits.MaxEventBytes
 	ReasonTooDeep       = "too_deep"        // over Limits.MaxDepth
@@ -29,7 +28,6 @@ const (
 	ok reason = iota
 	syntax
 	notObject
-	invalidUTF8
 	binary
 	tooLarge
 	tooDeep
@@ -43,7 +41,7 @@ const (
 )
 
 var reasonNames = [numReasons]string{
-	"", ReasonSyntax, ReasonNotObject, ReasonInvalidUTF8, ReasonBinary, ReasonTooLarge,
+	"", ReasonSyntax, ReasonNotObject, ReasonBinary, ReasonTooLarge,
 	ReasonTooDeep, ReasonTooManyFields, ReasonKeyTooLong, ReasonValueTooLong,
 	ReasonTooManyEvents,
 	ReasonUnsupported, ReasonTorn,

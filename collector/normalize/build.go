@@ -111,10 +111,6 @@ func (b *Builder) Begin() {
 // as, to be kept if it is rejected; it is forgotten at the next Begin.
 func (b *Builder) Raw(text []byte) { b.raw = text }
 
-// Mend returns what the event is read from, an object; or, valid until End, a copy in which
-// each byte that is not UTF-8 is U+FFFD.
-func (b *Builder) Mend(object []byte) []byte { return b.n.mend(object) }
-
 // SetTime sets the time of the event, seconds and nanoseconds since 1970.
 func (b *Builder) SetTime(sec int64, nsec int) { b.n.setTime(sec, nsec) }
 
@@ -311,11 +307,11 @@ func (b *Builder) Bytes(v []byte) {
 // looked at: there may be white space in it.
 const spaced = 2
 
-// JSON is a value: raw is one valid JSON value in valid UTF-8.
+// JSON is a value: raw is one valid JSON value.
 func (b *Builder) JSON(raw []byte) {
 	b.before()
 	b.n.body.escapes = true // raw may have some
-	if len(raw) >= long && !b.longer(len(raw), spaced*b.n.limits.MaxEventBytes) {
+	if raw = b.n.mend(raw); b.Failed() || len(raw) >= long && !b.longer(len(raw), spaced*b.n.limits.MaxEventBytes) {
 		b.after()
 		return
 	}

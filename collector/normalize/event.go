@@ -66,23 +66,23 @@ func (n *Normalizer) readDirty(dst *Batch, i, above int) int {
 	return end
 }
 
-// mend returns an object, or a copy in which each byte that is not UTF-8 is U+FFFD, as in
-// text. The event is too large if there is no room for it.
-func (n *Normalizer) mend(object []byte) []byte {
+// mend returns a value of the event; or, valid until the next call, a copy in which each byte
+// that is not UTF-8 is U+FFFD, as in text. The event is too large if there is no room for it.
+func (n *Normalizer) mend(value []byte) []byte {
 	switch {
-	case utf8.Valid(object):
-		return object
-	case len(object) > spaced*n.limits.MaxEventBytes || !n.roomFor(len("\uFFFD")*len(object)):
+	case n.ev.fault != ok || utf8.Valid(value):
+		return value
+	case len(value) > spaced*n.limits.MaxEventBytes || !n.roomFor(len("\uFFFD")*len(value)):
 		n.ev.fault = tooLarge
-		return object
+		return value
 	}
-	n.work += uint(len(object))
+	n.work += uint(len(value))
 	n.mended = n.mended[:0]
-	for at := firstInvalid(object); at >= 0; at = firstInvalid(object) {
-		n.mended = append(append(n.mended, object[:at]...), "\uFFFD"...)
-		object = object[at+1:]
+	for at := firstInvalid(value); at >= 0; at = firstInvalid(value) {
+		n.mended = append(append(n.mended, value[:at]...), "\uFFFD"...)
+		value = value[at+1:]
 	}
-	n.mended = append(n.mended, object...)
+	n.mended = append(n.mended, value...)
 	return n.mended
 }
 

@@ -3,7 +3,7 @@ package normalize
 import (
 	"bytes"
 	"cmp"
-	bytesof "encoding/binary"
+	byteorder "encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -259,9 +259,9 @@ func (k *Keys) entry(name string) *named {
 func endsOf(name []byte) [2]uint64 {
 	switch n := len(name); {
 	case n >= 8:
-		return [2]uint64{bytesof.LittleEndian.Uint64(name), bytesof.LittleEndian.Uint64(name[n-8:])}
+		return [2]uint64{byteorder.LittleEndian.Uint64(name), byteorder.LittleEndian.Uint64(name[n-8:])}
 	case n >= 4:
-		return [2]uint64{uint64(bytesof.LittleEndian.Uint32(name)), uint64(bytesof.LittleEndian.Uint32(name[n-4:]))}
+		return [2]uint64{uint64(byteorder.LittleEndian.Uint32(name)), uint64(byteorder.LittleEndian.Uint32(name[n-4:]))}
 	default:
 		return [2]uint64{uint64(name[0]) | uint64(name[n/2])<<8, uint64(name[n-1])}
 	}

@@ -277,6 +277,10 @@ func TestBytesThatAreNotUTF8(t *testing.T) {
 	if err != nil || b.Records != 0 || b.RejectedFor(ReasonTooLarge) != 1 {
 		t.Errorf("too large: %v, %+v", err, b.Rejected)
 	}
+	b, err = normalizeBody(t, Limits{MaxEvents: 1, MaxEventBytes: 100}, "[{},{\"a\":\"\xff"+strings.Repeat(" ", 300)+"\"}]")
+	if err != nil || b.Records != 1 || b.RejectedFor(ReasonTooManyEvents) != 1 {
+		t.Errorf("too many, and too large: %v, %+v", err, b.Rejected)
+	}
 	if _, err := normalizeBody(t, Limits{}, "{\"a\":\xff}"); err == nil {
 		t.Error("outside of a string it is no syntax error")
 	}

@@ -2,7 +2,7 @@ package normalize
 
 import (
 	"bytes"
-	bytesof "encoding/binary"
+	byteorder "encoding/binary"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -136,7 +136,7 @@ func (n *Normalizer) explain(dst *Batch, r reason) string {
 func firstInvalid(b []byte) int {
 	for i := 0; i < len(b); {
 		switch rest := b[i:]; {
-		case len(rest) >= 8 && bytesof.LittleEndian.Uint64(rest)&0x8080808080808080 == 0:
+		case len(rest) >= 8 && byteorder.LittleEndian.Uint64(rest)&0x8080808080808080 == 0:
 			i += 8
 			continue
 		case rest[0] < utf8.RuneSelf:

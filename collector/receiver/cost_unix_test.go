@@ -93,11 +93,11 @@ func between(begin, separator, end string) func(events ...[]byte) []byte {
 }
 
 // badTexts are events made of a valid one, in which costText is a string. wrap puts them
-// where events are.
+// where events are. The first is stored, at the cost of its mending.
 func badTexts(valid, least string, wrap func(event string) []byte) []badEvent {
 	text := func(more string) []byte { return wrap(strings.Replace(valid, costText, costText+more, 1)) }
 	return []badEvent{
-		{"events that are not UTF-8", text("\xff"), text("x")},
+		{"stored events that are not UTF-8", text("\xff"), text("x")},
 		{"events with a raw control character", text("\x01"), text("x")},
 		{"events cut off", wrap(valid[:len(valid)-1]), wrap(valid)},
 		{"events that are numbers", wrap("1"), wrap(least)},

@@ -134,9 +134,8 @@ func (d *decoder) event(value []byte) {
 	if wire.IsObject(value) && !w.Next() || !d.Start(value) {
 		return
 	}
-	value, reason, detail := d.NoEvent(value, "an event")
-	if reason != "" {
-		d.reject(reason, detail)
+	if !wire.IsObject(value) {
+		d.reject(normalize.ReasonNotObject, "an event is not an object")
 		return
 	}
 	var there [len(parameters)]bool

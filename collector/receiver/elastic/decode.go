@@ -24,6 +24,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -177,6 +178,9 @@ func (d *decoder) action(line []byte) error {
 	if reason == normalize.ReasonNotObject {
 		return fmt.Errorf("expected an object such as {\"create\":{}}")
 	}
+	if err == nil && !utf8.Valid(line) { // the answer has its id
+		err = fmt.Errorf("it is not valid UTF-8")
+	}
 	if err != nil {
 		return err
 	}
@@ -237,7 +241,7 @@ func (d *decoder) item(doc []byte) {
 		reject(normalize.ReasonSyntax, "the request ends before the document")
 		return
 	}
-	value, reason, err := d.Document(doc, "the document")
+	value, reason, err := wire.Object(doc, "the document")
 	if err != nil {
 		detail := ""
 		if d.Describes() {

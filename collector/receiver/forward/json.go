@@ -3,7 +3,6 @@ package forward
 import (
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
@@ -58,9 +57,6 @@ func readJSON(data []byte) (m delivery, err error) {
 		return m, nil
 	}
 	value, err := wire.Value(data)
-	if err == nil && !utf8.Valid(value) {
-		err = errors.New("not valid UTF-8")
-	}
 	if err != nil {
 		return m, fmt.Errorf("not a message of the forward protocol: %w", err)
 	}

@@ -84,39 +84,34 @@ func event(c *receiver.Chunk, text []byte) {
 
 // value adds the event that was begun, of a JSON value or of what was none because of err.
 func (d *decoder) value(value []byte, err error) {
-	reason, detail := normalize.ReasonSyntax, ""
-	if err == nil {
-		if value, reason, detail = d.NoEvent(value, "a message"); reason == "" {
-			d.members(value)
-			d.End()
-			return
-		}
-	} else if d.Describes() {
-		detail = err.Error()
+	switch {
+	case err == nil && wire.IsObject(value):
+		d.members(value)
+		d.End()
+	case err == nil:
+		d.Reject(normalize.ReasonNotObject, "a message is not an object")
+	case d.Describes():
+		d.Reject(normalize.ReasonSyntax, err.Error())
+	default:
+		d.Reject(normalize.ReasonSyntax, "")
 	}
-	d.Reject(reason, detail)
 }
 
 func (d *decoder) members(object []byte) {
-	var short []byte
-	added := false
+	short, added := wire.Get(object, "short_message"), false
 	for w := wire.Members(object); w.Next() && !d.Failed(); {
 		name, value := w.RawName(), w.RawValue()
 		switch text := d.Text(name); string(text) {
 		case "version":
 		case "short_message":
-			short = value
 			d.PutSlot(normalize.Message, name, value)
 		case "message":
-			if wire.Get(object, "short_message") != nil {
+			if short != nil {
 				d.PutAttr(name, value)
 				continue
 			}
 			d.PutSlot(normalize.Message, name, value)
 		case "full_message":
-			if short == nil {
-				short = wire.Get(object, "short_message")
-			}
 			if !bytes.Equal(value, short) {
 				d.Member(text)
 				d.JSON(value)

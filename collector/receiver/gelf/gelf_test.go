@@ -15,6 +15,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/decodetest"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 var (
@@ -161,6 +162,45 @@ func TestRejected(t *testing.T) {
 		if (Protocol{}).DecodePacket(chunk); chunk.Batch.Events() != 0 {
 			t.Errorf("%q is an event", empty)
 		}
+	}
+}
+
+// room is a normalize.Room of so many bytes.
+type room int
+
+func (r room) Grow(memory, _ int) bool { return memory <= int(r) }
+
+// A bad byte changes neither why a message is rejected nor that one without room is refused.
+func TestBadBytesOfLargeMessages(t *testing.T) {
+	for _, end := range []string{"x", "\xff"} {
+		message := func(size int) string { return `{"short_message":"` + strings.Repeat("x", size) + end + `"}` }
+		c := newChunk(message(500))
+		c.Norm = normalize.New(normalize.Limits{MaxEventBytes: 200})
+		Protocol{}.DecodePacket(c)
+		checkRejected(t, "bad bytes", c.Batch, normalize.ReasonTooLarge, message(500))
+		c = newChunk(message(300 << 10))
+		c.Batch.Within(room(100<<10), 0)
+		if (Protocol{}).DecodePacket(c); !c.Batch.Overflowed() || c.Batch.Records != 1 || c.Batch.RejectedTotal != 0 {
+			t.Errorf("%q: overflowed %v, %d lines, %+v", end, c.Batch.Overflowed(), c.Batch.Records, c.Batch.Rejected)
+		}
+	}
+}
+
+// Whether there is a short_message is looked for once, however many names want to know.
+func TestMessagesCostByLength(t *testing.T) {
+	testkit.NoRace(t, "it measures time")
+	cost := func(n int) time.Duration {
+		least := time.Hour
+		for range 5 {
+			c := newChunk("{" + strings.Repeat(`"message":1,`, n) + `"x":[1` + strings.Repeat(",1", 300<<10) + "]}")
+			begin := time.Now()
+			Protocol{}.DecodePacket(c)
+			least = min(least, time.Since(begin))
+		}
+		return least
+	}
+	if one, many := cost(1), cost(500); many > 20*one {
+		t.Errorf("a message with 500 members takes %v, with one %v", many, one)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -54,8 +55,8 @@ var envelopes = []struct {
 		{Before: "{}\n{\"type\":\"event\"}\n{\"extra\":{\"k\":", Behind: "}}\n", Line: true},
 		{Before: "{}\n{\"type\":\"log\"}\n{\"items\":[{\"body\":\"m\",\"x\":", Behind: "}]}", Line: true},
 		{Before: "{}\n{\"type\":\"log\"}\n{\"items\":[{\"attributes\":{\"k\":{\"type\":\"t\",\"value\":", Behind: "}}}]}", Line: true},
-		{Before: "{\"x\":", Behind: "}\n{\"type\":\"event\"}\n{}", Line: true, Flat: true, Unsized: true, Strict: true},
-		{Before: "{}\n{\"type\":\"event\",\"x\":", Behind: "}\n{}", Line: true, Flat: true, Unsized: true, Strict: true},
+		{Before: "{\"x\":", Behind: "}\n{\"type\":\"event\"}\n{}", Line: true, Flat: true, Unsized: true},
+		{Before: "{}\n{\"type\":\"event\",\"x\":", Behind: "}\n{}", Line: true, Flat: true, Unsized: true},
 	}},
 	{"/api/v2/logs", datadog.Protocol, []Envelope{
 		{Before: `{"message":"m","k":`, Behind: `}`, Row: true},
@@ -158,6 +159,35 @@ func checkVectors(t *testing.T, p receiver.Protocol, path string, envelopes []En
 		}
 		if tried < 100 {
 			t.Errorf("%s…%s: %d vectors were tried", e.Before, e.Behind, tried)
+		}
+	}
+}
+
+// TestLargeAndNotUTF8: a byte that is not UTF-8 changes nothing of how a value that is too
+// large is answered and counted.
+func TestLargeAndNotUTF8(t *testing.T) {
+	for _, p := range envelopes {
+		for _, e := range p.envelopes {
+			if e.Strict || e.Unsized || e.Only != "" && e.Only != `"` {
+				continue
+			}
+			var want string
+			for _, end := range []string{"x", "\xff"} {
+				r := receiver.New(receiver.StoreFunc(func(context.Context, *normalize.Batch, receiver.StoreOptions) (receiver.Stored, error) {
+					return receiver.Stored{}, nil
+				}), receiver.Options{})
+				req := httptest.NewRequest("POST", p.path, strings.NewReader(e.Before+`"`+strings.Repeat("x", 3<<20)+end+`"`+e.Behind))
+				req.Header.Set("Content-Type", "application/json")
+				rec := httptest.NewRecorder()
+				r.Handler(p.protocol).ServeHTTP(rec, req)
+				got := fmt.Sprint(rec.Code, r.Stats().Stored, r.Stats().Rejected)
+				if end == "x" {
+					want = got
+				}
+				if got != want || !strings.Contains(got, "too_l") && !strings.Contains(got, "too_long") {
+					t.Errorf("%s %s…%s: %s, want %s", p.path, e.Before, e.Behind, got, want)
+				}
+			}
 		}
 	}
 }

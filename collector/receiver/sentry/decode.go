@@ -227,7 +227,7 @@ func typeOf(kind []byte) string {
 // payload returns the object in a payload. Otherwise it counts as one rejected
 // event.
 func (d *decoder) payload(text []byte) []byte {
-	value, reason, err := d.Document(text, "the payload")
+	value, reason, err := wire.Object(text, "the payload")
 	if err != nil && d.Start(text) {
 		detail := ""
 		if d.Describes() {
@@ -258,7 +258,7 @@ func (d *decoder) single(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return errEmpty
 	}
-	value, _, err := d.Document(body, "it")
+	value, _, err := wire.Object(body, "it")
 	if err != nil {
 		return fmt.Errorf("invalid event: %w", err)
 	}
@@ -283,7 +283,7 @@ func (answerer) Reread(q *receiver.Request, context []byte) error {
 		return decode(q, (*decoder).single)
 	}
 	return decode(q, func(d *decoder, body []byte) error {
-		value, _, err := d.Document(body, "it")
+		value, _, err := wire.Object(body, "it")
 		if err != nil {
 			return fmt.Errorf("invalid log: %w", err)
 		}

@@ -133,6 +133,8 @@ func TestEnvelopes(t *testing.T) {
 		{"alone", "{}\n{\"type\":\"event\"}\n[]\n", 0, 400, `nothing was stored: the payload is not an object`, 0, 1},
 		{"not JSON", "{}\n{\"type\":\"event\"}\n{\"a\"\n", 0, 400, `nothing was stored`, 0, 1},
 		{"not UTF-8", "{}\n{\"type\":\"event\"}\n{\"message\":\"caf\xe9\"}\n{\"type\":\"log\"}\n{\"items\":[{\"body\":\"\xe9\"},{\"body\":\"\xe9\"}]}\n", 3, 200, `{}`, 0, 0},
+		{"many logs, one not UTF-8", "{}\n{\"type\":\"log\"}\n{\"items\":[" + strings.Repeat(`{"body":"`+strings.Repeat("x", 90)+`"},`, 9) + "{\"body\":\"\xe9\"}]}\n", 10, 200, `{}`, 0, 0},
+		{"headers that are not UTF-8", "{\"x\":\"\xe9\"}\n{\"type\":\"event\",\"x\":\"\xe9\"}\n{}\n", 1, 200, `{}`, 0, 0},
 		{"logs without items", "{}\n{\"type\":\"log\"}\n{}\n", 0, 400, `without an array of items`, 0, 1},
 		{"not a log", "{}\n{\"type\":\"log\"}\n{\"items\":[{},5]}\n", 1, 200, `{}`, 0, 1},
 		{"no length left", "{}\n" + event + "{\"type\":\"event\",\"length\":9}\n{}", 0, 400, `item 1: its length is 9, but 2 bytes follow`, 0, 1},

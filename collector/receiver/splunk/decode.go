@@ -121,9 +121,8 @@ func (d *decoder) event(value []byte) {
 		d.note(busy)
 		return
 	}
-	value, reason, detail := d.NoEvent(value, "an event")
-	if reason != "" {
-		d.reject(invalidData, reason, detail)
+	if !wire.IsObject(value) {
+		d.reject(invalidData, normalize.ReasonNotObject, "an event is not an object")
 		return
 	}
 	content := wire.Get(value, "event")

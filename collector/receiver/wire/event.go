@@ -2,7 +2,6 @@ package wire
 
 import (
 	"errors"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/internal/jsonwalk"
@@ -14,42 +13,10 @@ func Object(text []byte, what string) (object []byte, reason string, err error) 
 	if object, err = Value(text); err != nil {
 		return nil, normalize.ReasonSyntax, err
 	}
-	if reason, detail := noEvent(object); reason != "" {
-		return nil, reason, errors.New(what + " " + detail)
+	if !IsObject(object) {
+		return nil, normalize.ReasonNotObject, errors.New(what + " is not an object")
 	}
 	return object, "", nil
-}
-
-// Document is Object for the text of the event, which is mended.
-func (e *Event) Document(text []byte, what string) (object []byte, reason string, err error) {
-	if object, reason, err = Object(text, what); reason == normalize.ReasonInvalidUTF8 {
-		object, reason, err = Object(e.Mend(text), what)
-	}
-	return object, reason, err
-}
-
-// NoEvent returns a value, which is called what, mended; and why it cannot be an event, as one
-// of normalize's reasons, and for a human, with what if that would be listed; or "".
-func (e *Event) NoEvent(value []byte, what string) (mended []byte, reason, detail string) {
-	if reason, detail = noEvent(value); reason == normalize.ReasonInvalidUTF8 {
-		value = e.Mend(value)
-		reason, detail = noEvent(value)
-	}
-	if reason != "" && e.Describes() {
-		detail = what + " " + detail
-	}
-	return value, reason, detail
-}
-
-// noEvent is NoEvent without what, which comes before detail.
-func noEvent(value []byte) (reason, detail string) {
-	switch {
-	case !IsObject(value):
-		return normalize.ReasonNotObject, "is not an object"
-	case !utf8.Valid(value):
-		return normalize.ReasonInvalidUTF8, "is not valid UTF-8"
-	}
-	return "", ""
 }
 
 // Lines makes an event of each line of a text that is not blank, with those that only

@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 	"iter"
 	"math/bits"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -266,7 +265,7 @@ func (j *Joiner) alike(object []byte, at jsonwalk.Span) bool {
 // common returns a hash of what an object has in common with others of its stream, in any
 // order; 0: it cannot be a line.
 func (j *Joiner) common(object []byte, at jsonwalk.Span) uint64 {
-	if !utf8.Valid(object) || !IsWholeObject(object) {
+	if !IsWholeObject(object) {
 		return 0
 	}
 	h := hasher{message: &object[at.Start], plain: j.Plain}

@@ -77,7 +77,7 @@ var joins = []struct{ name, body, events string }{
 {"message":" b","x":{"y":{"z":{"offset":1},"offset":2}}}
 {"message":" c","x":{"y":{"z":{"offset":2},"offset":2}}}`, `{"message":"a\n b","x":{"y":{"offset":1,"z":{"offset":1}}}}
 {"message":" c","x":{"y":{"z":{"offset":2},"offset":2}}}`},
-	{"not UTF-8", "{\"message\":\"a\"}\n{\"message\":\" \xff\"}", "{\"message\":\"a\"}\n{\"message\":\" \xff\"}"},
+	{"not UTF-8", "{\"message\":\"a\",\"x\":\"\xff\"}\n{\"message\":\" \xff\",\"x\":\"\xff\"}\n{\"message\":\" \",\"x\":\"\xfe\"}", "{\"message\":\"a\\n \uFFFD\",\"x\":\"\xff\"}\n{\"message\":\" \",\"x\":\"\xfe\"}"},
 	{"more than an event has", `{"message":"` + strings.Repeat("a", 190) + `"}
 {"message":" b"}
 {"message":" ` + strings.Repeat("c", 40) + `"}
