@@ -89,12 +89,12 @@ func pythonCauses(text []byte, take func(Trace)) {
 		}
 		end := -1
 		for _, link := range pythonLinks {
-			end = max(end, bytes.LastIndex(text, link))
+			end = max(end, bytes.LastIndex(text[at:], link))
 		}
-		if end < at {
+		if end < 0 {
 			return
 		}
-		if head := pythonHead(text[at:end]); head != nil {
+		if head := pythonHead(text[at:][:end]); head != nil {
 			takeHead(head, take)
 		}
 		text = text[:at]

@@ -6,6 +6,7 @@ import "bytes"
 type Frame struct {
 	Func, File []byte
 	Again      bool // those before it were of a cause
+	golang     bool // of the form that Go prints
 }
 
 // InnermostLast reports whether the innermost frame of a text comes last, as Python has it.
@@ -56,14 +57,13 @@ func frame(line, before []byte) (f Frame, is bool) {
 		return Frame{Func: name, File: withoutLine(s[:at])}, true
 	case len(line) > 0 && line[0] == '\t' && bytes.Contains(s, []byte(".go:")):
 		name := bytes.TrimSpace(before)
-		if len(name) == 0 || name[0] == '/' {
-			return f, false
-		}
 		if i := bytes.LastIndexByte(name, '('); i > 0 && name[len(name)-1] == ')' {
 			name = name[:i]
 		}
 		file, _, _ := bytes.Cut(s, []byte(" +0x"))
-		return Frame{Func: name, File: withoutLine(file)}, true
+		file = withoutLine(file)
+		return Frame{Func: name, File: file, golang: true}, bytes.HasSuffix(file, []byte(".go")) && len(name) > 0 && name[0] != '/' &&
+			(bytes.IndexByte(name, ' ') < 0 || bytes.HasPrefix(name, []byte("created by ")))
 	case len(s) > 2 && s[0] == '#' && isDigit(s[1]):
 		return php(s)
 	case bytes.Contains(s, inTick), bytes.Contains(s, inQuote):
@@ -90,7 +90,7 @@ func php(s []byte) (f Frame, is bool) {
 	}
 	file, name, called := bytes.Cut(s, []byte("): "))
 	if !called {
-		return Frame{Func: s}, is && bytes.HasPrefix(s, []byte("{"))
+		return Frame{Func: s}, is && bytes.HasPrefix(s, []byte("{main}"))
 	}
 	if i := bytes.LastIndexByte(file, '('); i > 0 {
 		file = file[:i]
@@ -99,10 +99,20 @@ func php(s []byte) (f Frame, is bool) {
 	return Frame{Func: name, File: file}, true
 }
 
+// isFirst reports whether a line is the first frame of PHP or Dart.
+func isFirst(line []byte) bool {
+	if !bytes.HasPrefix(line, []byte("#0 ")) {
+		return false
+	}
+	_, is := php(line)
+	return is || bytes.HasPrefix(line, []byte("#0 [internal function]: "))
+}
+
 // isElixir reports whether a line is "(shop 0.1.0) lib/shop.ex:12: Shop.pay/1".
 func isElixir(s []byte) bool {
 	at := bytes.Index(s, []byte(": "))
-	return at > 0 && isDigit(s[at-1]) && (bytes.Contains(s[:at], []byte(".ex:")) || bytes.Contains(s[:at], []byte(".erl:")) || bytes.Contains(s[:at], []byte(".exs:")))
+	name := bytes.TrimRight(s, "0123456789\r")
+	return at > 0 && isDigit(s[at-1]) && (bytes.HasSuffix(name, []byte("/")) || bytes.HasSuffix(name, []byte(")"))) && (bytes.Contains(s[:at], []byte(".ex:")) || bytes.Contains(s[:at], []byte(".erl:")) || bytes.Contains(s[:at], []byte(".exs:")))
 }
 
 // ruby reads "cart.rb:3:in `pay'", with what may follow it.

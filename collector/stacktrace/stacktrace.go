@@ -20,7 +20,8 @@ func Parse(text []byte) (t Trace) {
 		t.Traced = true
 		return t
 	}
-	Each(text, func(Frame) { t.Traced = true })
+	golang := false // the first frame is Go's
+	Each(text, func(f Frame) { golang, t.Traced = golang || f.golang && !t.Traced, true })
 	line, _, _ := bytes.Cut(text, newline)
 	switch {
 	case !t.Traced:
@@ -29,7 +30,7 @@ func Parse(text []byte) (t Trace) {
 		}
 	case bytes.HasPrefix(text, panicPrefix):
 		t.Message = bytes.TrimSpace(between(text, panicPrefix, []byte("\n\ngoroutine ")))
-	case bytes.HasPrefix(text, []byte("goroutine ")), isGo(text):
+	case golang:
 	case bytes.HasPrefix(text, threadPrefix) && bytes.Contains(line, panicked):
 		t.Message = rustMessage(text)
 	case bytes.HasSuffix(line, []byte(")")) && (bytes.Contains(line, inTick) || bytes.Contains(line, inQuote)):
@@ -148,7 +149,7 @@ func headEnd(text []byte) int {
 		trimmed := bytes.TrimLeft(line, " \t")
 		if at > 0 && (bytes.HasPrefix(trimmed, []byte("at ")) && len(trimmed) < len(line) || bytes.HasPrefix(line, []byte("Stack trace:")) ||
 			causeIn(line) > 0 || bytes.HasPrefix(trimmed, []byte("[cause]: ")) || bytes.HasPrefix(trimmed, []byte("---> ")) || bytes.HasPrefix(trimmed, []byte("... ")) ||
-			bytes.HasPrefix(line, []byte("[stacktrace]")) || bytes.HasPrefix(line, []byte("#0 ")) || len(trimmed) < len(line) && isElixir(trimmed)) {
+			bytes.HasPrefix(line, []byte("[stacktrace]")) || isFirst(line) || len(trimmed) < len(line) && isElixir(trimmed)) {
 			return at
 		}
 		at += len(line) + 1
@@ -159,6 +160,18 @@ func headEnd(text []byte) int {
 // head reads "Type: message".
 func (t *Trace) head(head []byte) {
 	line, _, _ := bytes.Cut(head, newline)
+	if i := bytes.Index(line, monologHead); i >= 0 { // [object] (a\B(code: 0): message at /app/x.php:12)
+		kind, rest, _ := bytes.Cut(head[i+len(monologHead):], []byte("(code: "))
+		if _, message, is := bytes.Cut(rest, []byte("): ")); is && isType(kind) {
+			t.Type, t.Message = kind, bytes.TrimSuffix(bytes.TrimRight(message, " \r\n"), []byte(")"))
+			if at := bytes.LastIndex(t.Message, []byte(" at ")); at >= 0 {
+				if file := withoutLine(t.Message[at:]); bytes.IndexByte(file, '.') > 0 && len(file) < len(t.Message)-at {
+					t.Message = t.Message[:at]
+				}
+			}
+			return
+		}
+	}
 	for _, before := range headsBefore {
 		if i := bytes.Index(line, []byte(before)); i >= 0 {
 			head = head[i+len(before):]
@@ -166,13 +179,6 @@ func (t *Trace) head(head []byte) {
 	}
 	if i := bytes.Index(line, []byte(threadHead)); i >= 0 {
 		_, head, _ = bytes.Cut(head[i+len(threadHead):], []byte(`" `))
-	}
-	if i := bytes.Index(line, monologHead); i >= 0 { // [object] (a\B(code: 0): message at /app/x.php:12)
-		kind, rest, _ := bytes.Cut(line[i+len(monologHead):], []byte("(code: "))
-		if _, message, is := bytes.Cut(rest, []byte("): ")); is && isType(kind) {
-			t.Type, t.Message = kind, message[:max(0, bytes.LastIndex(message, []byte(" at ")))]
-			return
-		}
 	}
 	t.Type, t.Message = cutHead(head)
 	for rest := bytes.TrimSpace(head); t.Type == nil; { // there may be a message before it
@@ -266,11 +272,4 @@ func (t *Trace) ruby(line []byte) {
 		return
 	}
 	t.Type, t.Message = line[open+2:len(line)-1], line[min(start+3, open):open]
-}
-
-// isGo reports whether the first indented line of a text is the file of Go's frame, after a tab.
-func isGo(text []byte) bool {
-	_, rest, _ := bytes.Cut(text, []byte("\n\t"))
-	line, _, _ := bytes.Cut(rest, newline)
-	return bytes.Contains(line, []byte(".go:"))
 }

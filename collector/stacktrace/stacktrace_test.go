@@ -112,13 +112,28 @@ func TestParse(t *testing.T) {
 		"PHP's Monolog": {monologText, `App\PaymentException`, "order 7 failed", `App\Cart->pay /app/src/Main.php, {main} `},
 		"Rust, of old": {"thread 'main' panicked at 'no stock', src/main.rs:3:5\nstack backtrace:\n   0: shop::pay\n             at ./src/cart.rs:12:5", "", "no stock",
 			"shop::pay ./src/cart.rs"},
-		"a head alone":      {"ZeroDivisionError: division by zero", "ZeroDivisionError", "division by zero", ""},
-		"a type alone":      {"shop.PaymentException", "shop.PaymentException", "", ""},
-		"words":             {"error: no such file", "", "", ""},
-		"a list of points":  {"we met:\n  at noon\n  at one", "we met", "", " noon,  one"},
-		"nothing":           {"", "", "", ""},
-		"a header alone":    {"Traceback (most recent call last):", "", "", ""},
-		"without a newline": {"Traceback (most recent call last):\n  File \"x.py\", line 1", "", "", " x.py"},
+		"PHP's Monolog, without a place": {"[object] (A\\B(code: 0): text only)\n#0 {main}", `A\B`, "text only", "{main} "},
+		"PHP's Monolog, at no file":      {"[object] (A\\B(code: 0): looked at by x at 12:30)\n#0 {main}", `A\B`, "looked at by x at 12:30", "{main} "},
+		"PHP's Monolog, two lines":       {"[object] (A\\B(code: 0): looked at by x\nor y at /app/x.php:12)\n[stacktrace]\n#0 {main}", `A\B`, "looked at by x\nor y", "{main} "},
+		"PHP's Monolog, nothing":         {"[object] (A\\B(code: 0):  at /app/x.php:12)\r\n#0 {main}", `A\B`, "", "{main} "},
+		"PHP, frames alone":              {"E: x\n#0 /app/x.php(3): f()", "E", "x", "f /app/x.php"},
+		"PHP, internal":                  {"E: x\n#0 [internal function]: f()\n#1 {main}", "E", "x", "{main} "},
+		"like PHP's":                     {"RuntimeError: x\n#0 is bad\n    at f (/a.js:1:1)", "RuntimeError", "x\n#0 is bad", "f /a.js"},
+		"like Elixir's":                  {"RuntimeError: x\n  x.ex:12: bad\n    at f (/a.js:1:1)", "RuntimeError", "x\n  x.ex:12: bad", "f /a.js"},
+		"Elixir, CRLF": {"** (A.B) x\r\n    lib/a.ex:1: A.b(1, 2)\r\n    lib/a.ex:12: (file)\r\n    lib/a.ex:2: A.c/1\r", "A.B", "x",
+			"A.b(1, 2) lib/a.ex, (file) lib/a.ex, A.c lib/a.ex"},
+		"like Go's":            {"loading\nconfig.go failed\n\tbad config.go: x\nError: y\n    at f (/a.js:1:1)", "loading", "config.go failed\n\tbad config.go: x\nError: y", "f /a.js"},
+		"like Go's, with line": {"it failed\nconfig.go failed\n\tbad config.go:12\nError: y\n    at f (/a.js:1:1)", "Error", "y", "f /a.js"},
+		"a Go file elsewhere":  {"Error: y\n    at f (/a.go:1:1)", "Error", "y", "f /a.go"},
+		"Go's pkg/errors":      {"pay: EOF\n\tof two lines\nmain.pay\n\t/app/main.go:9", "", "", "main.pay /app/main.go"},
+		"Go, created":          {"main.f(0x1, 0x2)\n\t/app/main.go:9 +0x1d\ncreated by main.main in goroutine 1\n\t/app/main.go:3 +0x2", "", "", "main.f /app/main.go, created by main.main in goroutine 1 /app/main.go"},
+		"a head alone":         {"ZeroDivisionError: division by zero", "ZeroDivisionError", "division by zero", ""},
+		"a type alone":         {"shop.PaymentException", "shop.PaymentException", "", ""},
+		"words":                {"error: no such file", "", "", ""},
+		"a list of points":     {"we met:\n  at noon\n  at one", "we met", "", " noon,  one"},
+		"nothing":              {"", "", "", ""},
+		"a header alone":       {"Traceback (most recent call last):", "", "", ""},
+		"without a newline":    {"Traceback (most recent call last):\n  File \"x.py\", line 1", "", "", " x.py"},
 	} {
 		if name == "a list of points" {
 			c.kind = "" // "we met" has a blank
@@ -257,20 +272,23 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestLongTexts: a text costs by its length. Where each line looked at all that follow, the first
-// of these took 50 s.
+// TestLongTexts: a text costs by its length. Where each line looked at all the text, "panic: " took over
+// a minute, the tracebacks over ten seconds.
 func TestLongTexts(t *testing.T) {
 	const size = 2 << 20
 	spaces := strings.Repeat(" ", size/2)
-	for _, line := range []string{"panic: x\n", "[object] (\n", "[previous exception] x\n", "x y\n"} {
-		text := []byte(strings.Repeat(line, size/2/len(line)) + spaces)
+	for _, part := range []string{"panic: x\n", "[object] (\n", "[previous exception] x\n", "x y\n",
+		"Traceback (most recent call last):\nE: x\n\nDuring handling of the above exception, another \n",
+		"Caused by: x\n", "   ---> x", "  [cause]: x\n", "Caused by:\n  1: x\n", "thread 'x\n", "#0 x\n", "** (x\n", "x:in `f'\n", "f@x:1:1\n", "f\n\tx.go:1\n", "x: ", "E: at :1:1 (",
+		pythonText, javaText + dotnetText + nodeText + golangText + zapText + rubyText + phpText + rustText + elixirText + dartText + monologText} {
+		text := []byte(strings.Repeat(part, size/2/len(part)) + spaces + "\n   at f (/a.js:1:1)")
 		begin := time.Now()
 		Find(text)
 		Parse(text)
 		Each(text, func(Frame) {})
 		Causes(text, func(Trace) {})
 		if took := time.Since(begin); took > 5*time.Second {
-			t.Errorf("%q took %v", line, took)
+			t.Errorf("%q took %v", part, took)
 		}
 	}
 }
