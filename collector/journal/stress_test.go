@@ -319,16 +319,16 @@ func TestTimeRange(t *testing.T) {
 // A read error is returned twice, then what cannot be read becomes a Gap.
 func TestReadErrors(t *testing.T) {
 	mem := memJournal(t, 2, 4, 3)
-	bad := ""
+	var bad atomic.Bool
 	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
-		if op.Name == bad && (op.Kind == disktest.Read || op.Kind == disktest.Open) {
+		if bad.Load() && op.Name == seg1 && (op.Kind == disktest.Read || op.Kind == disktest.Open) {
 			return disktest.Fault{Err: os.ErrPermission}
 		}
 		return disktest.Fault{}
 	}}})
 	testkit.OK(t, err)
 	defer j.Close()
-	bad = seg1
+	bad.Store(true)
 	r := j.NewReader(0)
 	defer r.Close()
 	var events []string

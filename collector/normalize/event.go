@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/internal/jsonwalk"
 	"github.com/rollway/rollway/internal/levels"
 )
@@ -76,6 +77,7 @@ func (n *Normalizer) mend(value []byte) []byte {
 		n.ev.fault = tooLarge
 		return value
 	}
+	pool.CheckBytes(value) // U+FFFD would hide what is there
 	n.work += uint(len(value))
 	n.mended = n.mended[:0]
 	for at := firstInvalid(value); at >= 0; at = firstInvalid(value) {

@@ -139,6 +139,7 @@ var table = []edge{
 	{"collector/textlog", "internal/jsonline", "parts of a request as JSON"},
 	{"collector/textlog", "internal/levels", "words that are levels"},
 	{"collector/textlog", "internal/times", "times at the beginning of lines"},
+	{"collector/normalize", "collector/pool", "mending does not hide memory that is used after return"},
 	{"collector/normalize", "collector/stacktrace", "what a stack tells of its error"},
 	{"collector/normalize", "collector/fingerprint", "errors that are the same have one"},
 	{"collector/fingerprint", "collector/stacktrace", "the frames of a text"},
